@@ -1,0 +1,30 @@
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install demo test lint clean
+help:  ## what each target does
+	@grep -hE '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	python3 -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+install: $(STAMP)  ## make .venv and install recsieve into it
+
+demo: install  ## train CE, T-CE and R-CE on built-in data and compare them
+	$(BIN)/recsieve demo
+
+lint: install  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## every check and every test
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+clean:  ## remove the environment and every cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

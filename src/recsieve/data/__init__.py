@@ -1,0 +1,1 @@
+"""From anybody's log to checked, split, integer-coded interactions."""

@@ -1,0 +1,133 @@
+"""Interactions: who met what, as dense integer columns beside the user's own ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.errors import DataError
+
+# Values of the false-positive column.
+TRUE, FALSE, UNKNOWN = 0, 1, -1
+
+
+@dataclass(frozen=True)
+class CSR:
+    """The distinct items of each user: row u is `items[offsets[u]:offsets[u + 1]]`, sorted."""
+
+    offsets: NDArray[np.int64]  # (users + 1,)
+    items: NDArray[np.int32]  # (pairs,)
+    n_items: int
+
+    @classmethod
+    def from_pairs(cls, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> CSR:
+        """Sort pairs by user and item, each pair once."""
+        keys = np.unique(users.astype(np.int64) * n_items + items)
+        offsets = np.searchsorted(keys, np.arange(n_users + 1, dtype=np.int64) * n_items)
+        return cls(offsets.astype(np.int64), (keys % n_items).astype(np.int32), n_items)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.offsets) - 1
+
+    def row(self, user: int) -> NDArray[np.int32]:
+        return self.items[self.offsets[user] : self.offsets[user + 1]]
+
+    def counts(self) -> NDArray[np.int64]:
+        """The number of items of each user."""
+        return np.diff(self.offsets)
+
+    def union(self, other: CSR) -> CSR:
+        """The pairs that are in either of two."""
+        users = np.concatenate([self.users(), other.users()])
+        return CSR.from_pairs(users, np.concatenate([self.items, other.items]), self.n_users, self.n_items)
+
+    def users(self) -> NDArray[np.int32]:
+        """The user of each stored pair."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts())
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Immutable columns of interactions; `user_ids[code]` and `item_ids[code]` are the user's own ids.
+
+    The id tables may hold more users and items than occur here: the parts of a split share them.
+    """
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    user_ids: pl.Series  # Int64 or String, one row a code
+    item_ids: pl.Series
+    false_positive: NDArray[np.int8] | None = None  # TRUE, FALSE (positive) or UNKNOWN
+    weight: NDArray[np.float32] | None = None
+    time: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("users", "items", "false_positive", "weight", "time"):
+            column = getattr(self, name)
+            if column is None:
+                continue
+            if len(column) != len(self.users):
+                raise DataError(f"the column '{name}' has {len(column)} rows but there are {len(self.users)} users.")
+            column.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_ids)
+
+    @property
+    def is_false_positive(self) -> NDArray[np.bool_]:
+        """Which interactions are known to be noise."""
+        if self.false_positive is None:
+            return np.zeros(len(self), dtype=bool)
+        return self.false_positive == FALSE
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether it is known of any interaction if it is a false positive."""
+        return self.false_positive is not None and bool((self.false_positive != UNKNOWN).any())
+
+    @cached_property
+    def csr(self) -> CSR:
+        """The distinct items of each user."""
+        return CSR.from_pairs(self.users, self.items, self.n_users, self.n_items)
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Interactions:
+        """The interactions at some rows, with the same id tables."""
+        columns = {
+            name: column[rows]
+            for name in ("users", "items", "false_positive", "weight", "time")
+            if (column := getattr(self, name)) is not None
+        }
+        return replace(self, **columns)
+
+    def item_counts(self) -> NDArray[np.int64]:
+        """The number of interactions of each item: its popularity."""
+        return np.bincount(self.items, minlength=self.n_items)
+
+    def user_counts(self) -> NDArray[np.int64]:
+        """The number of interactions of each user: their activity."""
+        return np.bincount(self.users, minlength=self.n_users)
+
+    def to_frame(self) -> pl.DataFrame:
+        """A frame with the user's own ids and whatever columns there are."""
+        columns = {"user": self.user_ids.gather(self.users), "item": self.item_ids.gather(self.items)}
+        if self.false_positive is not None:
+            flag = pl.Series(self.false_positive)
+            columns["false_positive"] = (flag == FALSE).zip_with(flag != UNKNOWN, pl.Series([None], dtype=pl.Boolean))
+        if self.weight is not None:
+            columns["weight"] = pl.Series(self.weight)
+        if self.time is not None:
+            columns["time"] = pl.Series(self.time)
+        return pl.DataFrame(columns)

@@ -1,0 +1,27 @@
+"""Errors that a user can fix: each says what was given, what that means and what to give."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RecsieveError(Exception):
+    """The base of every error that the user of recsieve can put right."""
+
+
+class DataError(RecsieveError):
+    """The interactions that were given cannot be used as they are."""
+
+
+class ConfigError(RecsieveError):
+    """An option has a value or a name that does not exist."""
+
+
+class RunError(RecsieveError):
+    """A run folder is missing, damaged, foreign, or in the way."""
+
+
+def did_you_mean(name: str, options: Iterable[str]) -> str:
+    """Say which option is close to the name, or list the options there are."""
+    known = [str(option) for option in options]
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known) or 'none'}."
