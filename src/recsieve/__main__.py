@@ -1,0 +1,5 @@
+"""`python -m recsieve` is the command line."""
+
+from recsieve.cli import main
+
+main()

@@ -1,0 +1,35 @@
+"""recsieve describe"""
+
+import json
+
+import typer
+
+from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, KCore, Time, User, Weight
+
+
+def describe(
+    data: Data,
+    user: User = None,
+    item: Item = None,
+    false_positive: FalsePositive = None,
+    time: Time = None,
+    weight: Weight = None,
+    header: Header = None,
+    k_core: KCore = 0,
+    as_json: Json = False,
+) -> None:
+    """Count users, items, interactions and false positives, as in the paper's Table 2."""
+    from recsieve.data.filtering import k_core as filter_core
+    from recsieve.data.formats import read_interactions
+    from recsieve.data.statistics import describe as statistics
+    from recsieve.reporting.tables import rows_table, show
+
+    interactions = read_interactions(
+        data, user=user, item=item, false_positive=false_positive, time=time, weight=weight, header=header
+    )
+    facts = statistics(filter_core(interactions, k_core) if k_core else interactions)
+    if as_json:
+        typer.echo(json.dumps(facts))
+    else:
+        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
+        show(rows_table(("", str(data)), rows))

@@ -1,0 +1,39 @@
+"""recsieve recommend"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from recsieve.cli.options import Json, Run
+
+
+def recommend(
+    run: Run,
+    user: Annotated[list[str] | None, typer.Option(help="Id of a user; repeat for several. [all users]")] = None,
+    k: Annotated[int, typer.Option(min=1, help="How many items for each user.")] = 10,
+    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has already.")] = False,
+    unknown: Annotated[
+        Literal["error", "popular"], typer.Option(help="For users who are not in the data: an error, or popular items.")
+    ] = "error",
+    out: Annotated[Path | None, typer.Option(help="Write to this .parquet or .csv file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Recommend items for users, with your own ids."""
+    from recsieve.data.formats import write_frame
+    from recsieve.recommender import Recommender
+    from recsieve.reporting.tables import rows_table, show
+
+    lists = Recommender.load(run).recommend(user, k, exclude_seen=not include_seen, unknown=unknown)
+    if out is not None:
+        write_frame(lists, out)
+        typer.echo(f"{lists.height:,} rows for {lists['user'].n_unique():,} users: {out}")
+    elif as_json:
+        typer.echo(json.dumps(lists.to_dicts(), ensure_ascii=False))
+    else:
+        shown = lists.head(200)
+        rows = [(str(row["user"]), row["rank"], str(row["item"]), row["score"]) for row in shown.to_dicts()]
+        show(rows_table(("user", "rank", "item", "score"), rows))
+        if lists.height > shown.height:
+            typer.echo(f"… and {lists.height - shown.height:,} more rows: write them all with --out FILE.parquet")

@@ -1,0 +1,1 @@
+"""recsieve simulate"""

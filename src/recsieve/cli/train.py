@@ -1,0 +1,97 @@
+"""recsieve train"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, K, KCore, Seed, Time, User, Weight
+
+
+def train(
+    data: Data,
+    model: Annotated[str, typer.Option(help="gmf, neumf or cdae.")] = "gmf",
+    denoiser: Annotated[str, typer.Option(help="keep-all (plain CE), truncated (T-CE) or reweighted (R-CE).")] = "truncated",
+    user: User = None,
+    item: Item = None,
+    false_positive: FalsePositive = None,
+    time: Time = None,
+    weight: Weight = None,
+    header: Header = None,
+    validation: Annotated[Path | None, typer.Option(help="A file of its own for validation.")] = None,
+    test: Annotated[Path | None, typer.Option(help="A file of its own for the test.")] = None,
+    split: Annotated[str, typer.Option(help="random (per user, 8:1:1), time or leave-last-out.")] = "random",
+    k_core: KCore = 0,
+    drop_positives: Annotated[
+        float | None, typer.Option(help="T-CE: largest share of the positives to drop, e.g. 0.1.")
+    ] = None,
+    ramp_epochs: Annotated[float | None, typer.Option(help="T-CE: epochs until that share is reached. [5]")] = None,
+    max_drop_rate: Annotated[
+        float | None, typer.Option(help="T-CE, in the paper's terms: largest share of a batch to drop (ε_max). [0.2]")
+    ] = None,
+    ramp_steps: Annotated[
+        int | None, typer.Option(help="T-CE, in the paper's terms: steps until that share is reached (ε_N).")
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="R-CE: how strongly a large loss lowers the weight. [0.2]")] = None,
+    fidelity: Annotated[str | None, typer.Option(help="T-CE: count as the 'paper' or as its 'authors' code.")] = None,
+    factors: Annotated[int | None, typer.Option(min=1, help="Size of the vectors. [32; cdae 200]")] = None,
+    corruption: Annotated[float | None, typer.Option(help="CDAE: share of a profile to leave out. [0.5]")] = None,
+    activation: Annotated[str | None, typer.Option(help="CDAE: sigmoid, tanh, relu or identity. [sigmoid]")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="At most this many epochs.")] = 100,
+    patience: Annotated[int, typer.Option(min=1, help="Stop after this many validations without progress.")] = 10,
+    batch_size: Annotated[int, typer.Option(min=1, help="Positives and negatives together.")] = 1024,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
+    negatives: Annotated[int, typer.Option(min=1, help="Sampled for each positive.")] = 1,
+    select_by: Annotated[
+        str, typer.Option(help="What decides which weights are kept: ndcg@20, clean-ndcg@20, own-loss, ….")
+    ] = "ndcg@20",
+    checkpoint_every: Annotated[int | None, typer.Option(min=1, help="Steps between checkpoints. [an epoch]")] = None,
+    k: K = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run. [runs/DATA-MODEL-DENOISER-SEED]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train one recommender on a log and write its run folder."""
+    from recsieve.cli.progress import training_progress
+    from recsieve.experiments.run import DataSource, train_and_save
+    from recsieve.recommender import DEFAULT_KS
+    from recsieve.settings import make_settings
+
+    denoiser_options = {
+        "drop_positives": drop_positives, "ramp_epochs": ramp_epochs, "max_drop_rate": max_drop_rate,
+        "ramp_steps": ramp_steps, "beta": beta, "fidelity": fidelity,
+    }  # fmt: skip
+    model_options = {"factors": factors, "corruption": corruption, "activation": activation}
+    settings = make_settings(
+        {
+            "model": model,
+            "model_options": _given(model_options),
+            "denoiser": denoiser,
+            "denoiser_options": _given(denoiser_options),
+            "select_by": select_by,
+            "epochs": epochs,
+            "patience": patience,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "negatives": negatives,
+            "seed": seed,
+            "checkpoint_every": checkpoint_every,
+        }
+    )
+    source = DataSource(data, validation, test, user, item, false_positive, time, weight, header, split, k_core)
+    folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{model}-{denoiser}-{seed}"
+    with training_progress(f"{model} {denoiser}", select_by) as progress:
+        result = train_and_save(source, settings, folder, ks=k or DEFAULT_KS, resume=resume, progress=progress)
+    if as_json:
+        typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))
+        return
+    from recsieve.reporting.tables import metrics_table, show
+
+    show(metrics_table(result.metrics["test"], "clean test" if false_positive else "test"))
+    typer.echo(f"run folder: {result.folder}")
+
+
+def _given(options: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,33 @@
+"""What a denoising strategy sees, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class LossBatch:
+    """The detached losses of a batch and what they belong to.
+
+    `step` counts training steps from 1 (the paper's T). `users`, `items` and `ids` may be left out in a loop that has
+    no use for them; `ids` number the training interactions and are −1 for a negative.
+    """
+
+    losses: Tensor  # (n,) detached
+    labels: Tensor  # (n,) above 0 for an observed interaction
+    step: int
+    users: Tensor | None = None
+    items: Tensor | None = None
+    ids: Tensor | None = None
+
+
+class Denoiser(Protocol):
+    """Turns the losses of a batch into weights; 0 drops an interaction.
+
+    A strategy with memory also has `state_dict()` and `load_state_dict()`.
+    """
+
+    def weights(self, batch: LossBatch) -> Tensor: ...

@@ -1,0 +1,16 @@
+"""No denoising: the normal training that the others are compared with."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import LossBatch
+
+
+@dataclass(frozen=True)
+class KeepAll:
+    """Give every interaction the same weight."""
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        return torch.ones_like(batch.losses)

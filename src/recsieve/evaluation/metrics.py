@@ -1,0 +1,92 @@
+"""What a ranking is worth, user by user, by the formulas of the paper's authors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from recsieve.data.interactions import CSR
+from recsieve.errors import ConfigError
+from recsieve.evaluation.ranking import rank_items
+from recsieve.models import Model
+
+METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Metrics of each user, and their means over the users for whom they are defined."""
+
+    users: NDArray[np.int32]
+    per_user: dict[str, NDArray[np.float64]]  # "recall@20" -> (users,), NaN where undefined
+    overall: dict[str, float]  # also "coverage@20", which has no value for one user
+
+    def frame(self, user_ids: pl.Series) -> pl.DataFrame:
+        """A row for each user, with the user's own id."""
+        return pl.DataFrame({"user": user_ids.gather(self.users), **self.per_user})
+
+
+def evaluate(
+    model: Model, relevant: CSR, seen: CSR | None, ks: Sequence[int], false_positives: CSR | None = None
+) -> Evaluation:
+    """Rank all unseen items for each user with something relevant, and measure the lists."""
+    if not ks or min(ks) < 1:
+        raise ConfigError(f"the list lengths are {list(ks)}: give whole numbers from 1, e.g. 5 20 50.")
+    has_any = relevant.counts() > 0
+    if false_positives is not None:
+        has_any |= false_positives.counts() > 0
+    users = np.flatnonzero(has_any).astype(np.int32)
+    top, _ = rank_items(model, users, max(ks), seen)
+    per_user = ranking_metrics(top, users, relevant, ks)
+    if false_positives is not None and len(false_positives.items):
+        regretted = ranking_metrics(top, users, false_positives, ks)
+        per_user |= {f"false_positives_recommended@{k}": regretted[f"recall@{k}"] for k in ks}
+    overall = {name: float(np.nanmean(values)) if len(values) else float("nan") for name, values in per_user.items()}
+    for k in ks:
+        shown = np.unique(top[:, :k])
+        overall[f"coverage@{k}"] = float((shown >= 0).sum() / relevant.n_items)
+    return Evaluation(users, per_user, overall)
+
+
+def ranking_metrics(
+    top: NDArray[np.int32], users: NDArray[np.int32], relevant: CSR, ks: Sequence[int]
+) -> dict[str, NDArray[np.float64]]:
+    """Recall, NDCG, precision, hit rate and MRR of each user's list at each length.
+
+    Recall@K divides by the number of relevant items; NDCG@K has binary gain, the discount 1/log2(rank + 1), and the
+    ideal list of min(K, relevant) items. A user with nothing relevant has NaN.
+    """
+    hits = np.zeros((len(users), max(ks)), dtype=bool)
+    _find_hits(hits, top, users, relevant.offsets, relevant.items)
+    n_relevant = relevant.counts()[users].astype(np.float64)
+    n_relevant[n_relevant == 0] = np.nan
+    discounts = 1 / np.log2(np.arange(2, max(ks) + 2))
+    ideal = np.concatenate([[np.nan], np.cumsum(discounts)])
+    metrics: dict[str, NDArray[np.float64]] = {}
+    for k in ks:
+        at_k = hits[:, :k]
+        n_hits = at_k.sum(1)
+        best = ideal[np.nan_to_num(np.minimum(n_relevant, k)).astype(int)]
+        any_hit = n_hits > 0
+        metrics[f"recall@{k}"] = n_hits / n_relevant
+        metrics[f"ndcg@{k}"] = at_k @ discounts[:k] / best
+        defined = n_relevant / n_relevant
+        metrics[f"precision@{k}"] = n_hits / k * defined
+        metrics[f"hit_rate@{k}"] = any_hit * defined
+        metrics[f"mrr@{k}"] = any_hit / (at_k.argmax(1) + 1) * defined
+    return metrics
+
+
+@njit(parallel=True, cache=True)
+def _find_hits(hits: NDArray, top: NDArray, users: NDArray, offsets: NDArray, items: NDArray) -> None:
+    """Mark the places of a list that hold one of the user's relevant items."""
+    for row in prange(len(users)):
+        relevant = items[offsets[users[row]] : offsets[users[row] + 1]]
+        for rank in range(top.shape[1]):
+            place = np.searchsorted(relevant, top[row, rank])
+            hits[row, rank] = place < len(relevant) and relevant[place] == top[row, rank]

@@ -1,0 +1,1 @@
+"""Where all parts meet."""

@@ -1,0 +1,133 @@
+"""One recommender from a log to a run folder."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from recsieve.data.splitting import Split, load_split
+from recsieve.data.statistics import fingerprint
+from recsieve.errors import RunError
+from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
+from recsieve.run_folder import RunFolder
+from recsieve.settings import Settings
+from recsieve.training import Event
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where interactions come from and what their columns mean."""
+
+    source: Path
+    validation: Path | None = None
+    test: Path | None = None
+    user: str | None = None
+    item: str | None = None
+    false_positive: str | None = None
+    time: str | None = None
+    weight: str | None = None
+    header: bool | None = None
+    split: str = "random"
+    k_core: int = 0
+
+    def load(self) -> Split:
+        """Read and split; what was wrong with a given split is logged."""
+        split, report = load_split(**asdict(self))
+        for line in report.lines():
+            log.warning("%s", line)
+        return split
+
+    def describe(self) -> dict[str, Any]:
+        """What is worth writing down; paths as they were given."""
+        return {name: str(value) for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run."""
+
+    folder: Path
+    metrics: dict[str, Any]
+
+
+def train_and_save(
+    data: DataSource,
+    settings: Settings,
+    out: Path,
+    *,
+    ks: Sequence[int] = DEFAULT_KS,
+    resume: bool = False,
+    progress: Callable[[Event], None] | None = None,
+) -> RunResult:
+    """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped."""
+    run = RunFolder(out)
+    check_out(run, resume=resume)
+    if resume and run.finished:
+        check_same(run, settings)
+        log.warning("the training in %s has ended already: nothing is left to do.", run.path)
+        return RunResult(run.path, run.read_metrics())
+    return train_split(data.load(), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+
+
+def train_split(
+    split: Split,
+    about: dict[str, Any],
+    settings: Settings,
+    run: RunFolder,
+    *,
+    ks: Sequence[int] = DEFAULT_KS,
+    resume: bool = False,
+    progress: Callable[[Event], None] | None = None,
+) -> RunResult:
+    """Train on a split that is read already."""
+    about = about | {"fingerprint": fingerprint(split.train)}
+    if resume and run.exists:
+        check_same(run, settings, about["fingerprint"])
+    else:
+        run.write_split(split)
+        run.write_config(settings, about)  # last of the three: a folder with a configuration has its data
+    started = time.perf_counter()
+    going_on = resume and run.checkpoint.exists()
+    recommender = Recommender(**settings.model_dump())
+    recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
+    evaluation = recommender.evaluate(split, ks) if len(split.test) else None
+    if evaluation is not None:
+        run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))
+    recommender.save_results(run)
+    metrics = {
+        "selected": recommender.selected,
+        "test": evaluation.overall if evaluation else {},
+        "test_users": len(evaluation.users) if evaluation else 0,
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    run.write_metrics(metrics)
+    return RunResult(run.path, metrics)
+
+
+def check_out(run: RunFolder, *, resume: bool) -> None:
+    """Refuse a folder that holds something that would be damaged."""
+    if run.exists and not resume:
+        raise RunError(f"{run.path} already holds a run: go on with it by --resume, or give another folder by --out.")
+    if run.path.is_file():
+        raise RunError(f"{run.path} is a file, but a run is a folder: give another name by --out.")
+    if run.path.exists() and not run.exists and any(not p.name.startswith(".") for p in run.path.iterdir()) and not resume:
+        raise RunError(f"{run.path} holds files that are not a run of recsieve: give another folder by --out.")
+
+
+def check_same(run: RunFolder, settings: Settings, data_fingerprint: str | None = None) -> None:
+    """Refuse to go on with a run under other settings or with other data."""
+    before, now = settings_of(run).model_dump(), settings.model_dump()
+    for name, value in now.items():
+        if before[name] != value:
+            raise RunError(
+                f"{run.path} was begun with {name} = {before[name]!r}, and now it is {value!r}: "
+                "give the same settings to go on, or another folder by --out."
+            )
+    if data_fingerprint and run.read_config()["data"].get("fingerprint") != data_fingerprint:
+        raise RunError(f"the data has changed since {run.path} was begun: begin anew in another folder by --out.")

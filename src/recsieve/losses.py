@@ -1,0 +1,98 @@
+"""Losses for training on noisy clicks, ready for any PyTorch loop.
+
+loss = TruncatedBCE(max_drop_rate=0.2, ramp_steps=30_000)
+loss(logits, labels).backward()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from recsieve.denoisers import Denoiser, LossBatch, Reweighted, Truncated
+from recsieve.errors import ConfigError
+
+PointwiseLoss = Callable[[Tensor, Tensor], Tensor]
+
+
+def binary_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """The cross-entropy of each interaction, in float32 also under autocast."""
+    return functional.binary_cross_entropy_with_logits(logits.float(), labels.float(), reduction="none")
+
+
+@dataclass(frozen=True)
+class WeighedLosses:
+    """The losses of a batch and the weights that a strategy gave them."""
+
+    losses: Tensor  # (n,) with gradients
+    weights: Tensor  # (n,)
+
+    def mean(self) -> Tensor:
+        """Σ w·ℓ / (number of non-zero w): the mean over what is kept."""
+        return (self.weights * self.losses).sum() / (self.weights > 0).sum().clamp(min=1)
+
+
+class DenoisedLoss(nn.Module):
+    """Mean pointwise loss over the interactions that the denoiser keeps.
+
+    Dividing by the number of non-zero weights gives T-CE's mean over what is kept, R-CE's mean over the batch, and
+    plain CE. In `eval()` mode the step, and with it the drop rate, stands still.
+    """
+
+    def __init__(self, denoiser: Denoiser, pointwise: PointwiseLoss = binary_cross_entropy) -> None:
+        super().__init__()
+        self.denoiser, self.pointwise, self.step = denoiser, pointwise, 0
+
+    def forward(self, logits: Tensor, labels: Tensor, **about: Tensor | None) -> Tensor:
+        """The loss of a batch; `about` may give users, items, ids, and `sample_weights`."""
+        return self.weigh(logits, labels, **about).mean()
+
+    def weigh(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        *,
+        users: Tensor | None = None,
+        items: Tensor | None = None,
+        ids: Tensor | None = None,
+        sample_weights: Tensor | None = None,
+    ) -> WeighedLosses:
+        """The losses of a batch and their weights, not yet reduced."""
+        if logits.shape != labels.shape or logits.ndim != 1:
+            raise ConfigError(
+                f"logits have the shape {tuple(logits.shape)} and labels {tuple(labels.shape)}, but each interaction "
+                "has one of both: give two vectors of the same length."
+            )
+        losses = self.pointwise(logits, labels)
+        # The step advances first: the paper counts from T = 1. Evaluation looks at the rate of the last step.
+        self.step += self.training
+        batch = LossBatch(losses.detach(), labels, max(self.step, 1), users, items, ids)
+        weights = self.denoiser.weights(batch)
+        return WeighedLosses(losses, weights if sample_weights is None else weights * sample_weights)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        memory = self.denoiser.state_dict() if hasattr(self.denoiser, "state_dict") else {}
+        return {"step": self.step, "memory": memory}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        if hasattr(self.denoiser, "load_state_dict"):
+            self.denoiser.load_state_dict(state["memory"])
+
+
+class TruncatedBCE(DenoisedLoss):
+    """Cross-entropy that drops the largest-loss positives of each batch, at a growing rate (T-CE)."""
+
+    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps))
+
+
+class ReweightedBCE(DenoisedLoss):
+    """Cross-entropy in which a large-loss interaction counts less (R-CE)."""
+
+    def __init__(self, beta: float = 0.2) -> None:
+        super().__init__(Reweighted(beta))

@@ -1,0 +1,100 @@
+"""Collaborative denoising auto-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from recsieve.data.interactions import CSR
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.models.base import Model, embedding
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "identity": lambda x: x,
+}
+
+
+class CDAE(Model):
+    """Encodes a user's corrupted profile and a vector of their own, decodes the asked-for items (Wu et al., 2016).
+
+    In training each item of a profile is left out with the probability `corruption`, and the rest is scaled up so
+    that the sum keeps its mean. A re-implementation: the paper gives only the hidden size.
+    """
+
+    offsets: Tensor
+    items: Tensor
+    corruption_draw: Tensor
+
+    def __init__(
+        self,
+        profiles: CSR,
+        generator: torch.Generator,
+        *,
+        factors: int = 200,
+        corruption: float = 0.5,
+        activation: Literal["sigmoid", "tanh", "relu", "identity"] = "sigmoid",
+    ) -> None:
+        super().__init__(profiles)
+        if not 0 <= corruption < 1:
+            raise ConfigError(
+                f"corruption is {corruption}: give the share of a profile to leave out, from 0 to below 1."
+            )
+        if activation not in ACTIVATIONS:
+            raise ConfigError(f"there is no activation '{activation}': {did_you_mean(activation, ACTIVATIONS)}")
+        self.corruption, self.activation = corruption, ACTIVATIONS[activation]
+        self.encoder = nn.EmbeddingBag.from_pretrained(
+            embedding(profiles.n_items, factors, generator).weight, freeze=False, sparse=True, mode="sum"
+        )
+        self.user = embedding(profiles.n_users, factors, generator)
+        self.hidden_bias = nn.Parameter(torch.zeros(factors))
+        self.decoder = embedding(profiles.n_items, factors, generator)
+        self.item_bias = nn.Embedding.from_pretrained(torch.zeros(profiles.n_items, 1), freeze=False, sparse=True)
+        self.register_buffer("offsets", torch.from_numpy(profiles.offsets), persistent=False)
+        self.register_buffer("items", torch.from_numpy(profiles.items), persistent=False)
+        # Each corruption draws its own bits from a seed and a counter, so a resumed run goes on with the same ones.
+        seed = torch.randint(2**62, (), generator=generator)
+        self.register_buffer("corruption_draw", seed)
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        distinct, place = users.unique(return_inverse=True)
+        hidden = self.encode(distinct)[place]  # (n, factors)
+        return (hidden * self.decoder(items)).sum(-1) + self.item_bias(items).squeeze(-1)
+
+    def encode(self, users: Tensor) -> Tensor:
+        """The hidden vector of each user, from a corrupted profile in training: (n,) -> (n, factors)."""
+        lengths = self.offsets[users + 1] - self.offsets[users]
+        starts = lengths.cumsum(0) - lengths
+        within = torch.arange(int(lengths.sum()), device=users.device) - starts.repeat_interleave(lengths)
+        profile = self.items[self.offsets[users].repeat_interleave(lengths) + within]
+        weights = self._corrupt(users.repeat_interleave(lengths), profile) if self.training else None
+        bags = self.encoder(profile, starts, per_sample_weights=weights)
+        return self.activation(bags + self.user(users) + self.hidden_bias)
+
+    def _corrupt(self, users: Tensor, items: Tensor) -> Tensor:
+        """The weight of each item in a corrupted profile: 0, or 1 scaled up."""
+        self.corruption_draw += 1
+        pair = users.long() * self.n_items + items
+        kept = _uniform(pair + self.corruption_draw * 0x5851F42D4C957F2D) >= self.corruption
+        return kept / (1 - self.corruption)
+
+    @torch.no_grad()
+    def score_all_items(self, users: Tensor) -> Tensor:
+        was_training = self.training
+        self.eval()
+        hidden = self.encode(users)
+        self.train(was_training)
+        return functional.linear(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1))
+
+
+def _uniform(keys: Tensor) -> Tensor:
+    """A number in [0, 1) from each key by hashing (splitmix64), the same on any device and in any order."""
+    for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
+        keys = (keys ^ ((keys >> shift) & ((1 << (64 - shift)) - 1))) * factor
+    return ((keys >> 40) & ((1 << 24) - 1)) / float(1 << 24)

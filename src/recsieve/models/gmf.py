@@ -1,0 +1,26 @@
+"""Generalized matrix factorization."""
+
+import torch
+from torch import Tensor
+
+from recsieve.data.interactions import CSR
+from recsieve.models.base import Model, embedding, output_layer
+
+
+class GMF(Model):
+    """A weighted dot product of a user and an item vector (He et al., 2017)."""
+
+    def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:
+        super().__init__(profiles)
+        self.user = embedding(profiles.n_users, factors, generator)
+        self.item = embedding(profiles.n_items, factors, generator)
+        self.output = output_layer(factors, generator)
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        pairs = self.user(users) * self.item(items)  # (n, factors)
+        return self.output(pairs).squeeze(-1)
+
+    @torch.no_grad()
+    def score_all_items(self, users: Tensor) -> Tensor:
+        weighted = self.user.weight[users] * self.output.weight
+        return torch.addmm(self.output.bias, weighted, self.item.weight.T)

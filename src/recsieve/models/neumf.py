@@ -1,0 +1,53 @@
+"""Neural matrix factorization."""
+
+import torch
+from torch import Tensor, nn
+
+from recsieve.data.interactions import CSR
+from recsieve.models.base import Model, embedding, output_layer
+
+
+class NeuMF(Model):
+    """GMF beside a multi-layer perceptron, joined in one output layer, trained end to end (He et al., 2017).
+
+    The perceptron has embeddings of four times the factors and three layers that halve each time
+    (256→128→64→32 for 32 factors).
+    """
+
+    def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:
+        super().__init__(profiles)
+        width = 4 * factors
+        self.user = embedding(profiles.n_users, factors, generator)
+        self.item = embedding(profiles.n_items, factors, generator)
+        self.user_mlp = embedding(profiles.n_users, width, generator)
+        self.item_mlp = embedding(profiles.n_items, width, generator)
+        self.first = _xavier(2 * width, width, generator)
+        self.deeper = nn.Sequential(
+            _xavier(width, width // 2, generator), nn.ReLU(), _xavier(width // 2, factors, generator), nn.ReLU()
+        )
+        self.output = output_layer(2 * factors, generator)
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        hidden = torch.cat([self.user_mlp(users), self.item_mlp(items)], dim=-1)
+        hidden = self.deeper(torch.relu(self.first(hidden)))
+        product = self.user(users) * self.item(items)
+        return self.output(torch.cat([product, hidden], dim=-1)).squeeze(-1)
+
+    @torch.no_grad()
+    def score_all_items(self, users: Tensor) -> Tensor:
+        # The first layer is a sum of a user part and an item part, so neither is computed for each pair.
+        user_weight, item_weight = self.first.weight.chunk(2, dim=1)
+        user_part = torch.addmm(self.first.bias, self.user_mlp.weight[users], user_weight.T)
+        item_part = self.item_mlp.weight @ item_weight.T
+        product_weight, hidden_weight = self.output.weight[0].chunk(2)
+        scores = (self.user.weight[users] * product_weight) @ self.item.weight.T + self.output.bias
+        for row, part in enumerate(user_part):
+            scores[row] += self.deeper(torch.relu(item_part + part)) @ hidden_weight
+        return scores
+
+
+def _xavier(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    layer = nn.Linear(inputs, outputs)
+    nn.init.xavier_uniform_(layer.weight, generator=generator)
+    nn.init.zeros_(layer.bias)
+    return layer

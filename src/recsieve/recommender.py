@@ -1,0 +1,267 @@
+"""The estimator that users hold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import polars as pl
+import torch
+
+from recsieve.data.interactions import CSR, Interactions
+from recsieve.data.splitting import Split, split_interactions
+from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
+from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.evaluation import Evaluation, evaluate, rank_items
+from recsieve.losses import DenoisedLoss
+from recsieve.models import MODELS, Model
+from recsieve.run_folder import RunFolder
+from recsieve.sampling import Sampler
+from recsieve.settings import CUSTOM, Settings, make_settings, parse_criterion
+from recsieve.training import Event, Training, Validated
+from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
+from recsieve.training.selection import own_loss
+
+log = logging.getLogger(__name__)
+
+DEFAULT_KS = (5, 10, 20, 50, 100)
+
+
+class Recommender:
+    """Trains on noisy interactions, and recommends with the user's own ids.
+
+    >>> recommender = Recommender(model="gmf", denoiser="truncated").fit(split)
+    >>> recommender.evaluate(split).overall["recall@20"]
+    >>> recommender.recommend(["alice"], k=10)
+
+    `denoiser` is a strategy or the name of one, with its knobs in `denoiser_options`. Whatever the strategy, the
+    weights kept are those with the best `select_by` on the validation set.
+    """
+
+    def __init__(self, model: str = "gmf", denoiser: str | Denoiser = "keep-all", **settings: Any) -> None:
+        self._denoiser = None if isinstance(denoiser, str) else denoiser
+        if self._denoiser is not None:
+            settings |= _describe(self._denoiser)
+        else:
+            settings["denoiser"] = denoiser
+        self.settings: Settings = make_settings({"model": model, **settings})
+        self.model: Model | None = None
+        self.split: Split | None = None
+        self.history: pl.DataFrame | None = None
+        self.validations: list[Validated] = []
+        self.selected: dict[str, float] = {}
+
+    def fit(
+        self,
+        data: Interactions | Split,
+        *,
+        progress: Callable[[Event], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
+
+        With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
+        numbers as one never stopped.
+        """
+        split = (
+            data
+            if isinstance(data, Split)
+            else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=self.settings.seed)
+        )
+        if len(split.train) == 0:
+            raise DataError("there are no interactions to train on: give at least one.")
+        training = self._prepare(split)
+        if resume and checkpoint is not None:
+            training.load_state_dict(load_checkpoint(checkpoint))
+        save = None if checkpoint is None else (lambda state: save_checkpoint(checkpoint, state))
+        for event in training.run(self._validation(training, split), save):
+            if isinstance(event, Validated):
+                self.validations.append(event)
+            if progress is not None:
+                progress(event)
+        best = training.selection
+        self.selected = {
+            "step": best.best_step,
+            "score": best.best_score,
+            "epoch": best.best_step / training.steps_per_epoch,
+        }
+        self.model, self.split, self.history = training.model, split, training.history.frame()
+        return self
+
+    def _prepare(self, split: Split) -> Training:
+        settings = self.settings
+        generator = torch.Generator().manual_seed(settings.seed)
+        model = MODELS[settings.model](split.train.csr, generator, **settings.model_options)
+        steps = Sampler(split.train, seed=0, negatives=settings.negatives).steps_per_epoch(settings.batch_size)
+        denoiser = self._denoiser or make_denoiser(
+            settings.denoiser, settings.denoiser_options, steps_per_epoch=steps, negatives=settings.negatives
+        )
+        ramp_steps = getattr(denoiser, "ramp_steps", 0)
+        if ramp_steps > settings.epochs * steps:
+            log.warning(
+                "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; "
+                "give a smaller ramp_steps, or ramp_epochs.", ramp_steps, settings.epochs * steps,
+            )  # fmt: skip
+        return Training(model, DenoisedLoss(denoiser), split.train, settings.plan())
+
+    def _validation(self, training: Training, split: Split) -> Callable[[int], float]:
+        """The one criterion that decides which weights are kept."""
+        settings, validation = self.settings, split.validation
+        if len(validation) == 0:
+            log.warning("there is no validation data, so the last weights are kept, whatever select_by says.")
+            return lambda step: float(step)
+        if settings.select_by == "own-loss":
+            return lambda step: -own_loss(
+                training.model, training.loss, validation, split.train.csr,
+                batch_size=settings.batch_size, seed=settings.seed, step=step,
+            )  # fmt: skip
+        metric, k, clean = parse_criterion(settings.select_by)
+        if clean:
+            if not validation.has_flags:
+                raise ConfigError(
+                    f"select_by is '{settings.select_by}', but it is not known which interactions are noise."
+                )
+            validation = validation.take(~validation.is_false_positive)
+        relevant = validation.csr
+        return lambda step: evaluate(training.model, relevant, split.train.csr, [k]).overall[f"{metric}@{k}"]
+
+    def evaluate(self, test: Interactions | Split, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
+        """Rank all items that a user has not seen in training or validation, and measure the lists on a test set."""
+        model, split = self._fitted()
+        wanted, unwanted = (test.test, test.test_false_positives) if isinstance(test, Split) else (test, None)
+        if len(wanted) == 0:
+            raise DataError("the test set is empty: give at least one interaction that is not known to be noise.")
+        return evaluate(model, wanted.csr, self._seen(split), ks, None if unwanted is None else unwanted.csr)
+
+    def recommend(
+        self,
+        users: Sequence[Any] | None = None,
+        k: int = 10,
+        *,
+        exclude_seen: bool = True,
+        unknown: Literal["error", "popular"] = "error",
+    ) -> pl.DataFrame:
+        """The k best items of some users (of all when None): columns user, item, rank, score, popular.
+
+        A user who is not in the training data is an error, or with `unknown="popular"` gets the most popular items,
+        with `popular` true and no score.
+        """
+        model, split = self._fitted()
+        if k < 1:
+            raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
+        ids = split.train.user_ids
+        asked = ids if users is None else _as_ids(users, ids.dtype)
+        codes = asked.to_frame("id").join(
+            pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)}),
+            on="id",
+            how="left",
+            maintain_order="left",
+        )["code"]
+        strangers = asked.filter(codes.is_null())
+        if len(strangers) and unknown == "error":
+            some = ", ".join(repr(user) for user in strangers.head(3))
+            raise DataError(
+                f"{len(strangers)} of {len(asked)} users are not in the training data ({some}): leave them out, or ask "
+                "for popular items for unknown users."
+            )
+        known = codes.drop_nulls().to_numpy()
+        top, scores = rank_items(model, known, k, self._seen(split) if exclude_seen else None)
+        lists = _lists(asked.filter(codes.is_not_null()), top, scores, split.train.item_ids, popular=False)
+        favourites = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
+        popular = np.tile(favourites, (len(strangers), 1))
+        return pl.concat(
+            [
+                lists,
+                _lists(
+                    strangers, popular, np.full(popular.shape, np.nan, np.float32), split.train.item_ids, popular=True
+                ),
+            ]
+        )
+
+    def save(self, folder: Path | str) -> None:
+        """Write a run folder; a folder that holds something else is refused."""
+        model, split = self._fitted()
+        run = RunFolder(folder)
+        if run.path.exists() and any(run.path.iterdir()):
+            raise RunError(f"{run.path} is not empty: give a new folder.")
+        run.write_config(self.settings, {})
+        run.write_split(split)
+        self.save_results(run)
+
+    def save_results(self, run: RunFolder) -> None:
+        """Write what training found into a folder that has its configuration and data already."""
+        model, _ = self._fitted()
+        run.write_weights(model.state_dict())
+        run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
+        run.write_metrics({"selected": self.selected})
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Recommender:
+        """Read a run folder back."""
+        run = RunFolder(folder)
+        run.require()
+        recommender = cls(**settings_of(run).model_dump())
+        split = run.read_split()
+        model = MODELS[recommender.settings.model](
+            split.train.csr, torch.Generator(), **recommender.settings.model_options
+        )
+        try:
+            model.load_state_dict(run.read_weights())
+        except RuntimeError as error:
+            raise RunError(f"{run.model} does not fit its config.toml ({str(error).splitlines()[0]}).") from None
+        recommender.model, recommender.split = model.eval(), split
+        recommender.history = run.read_frame(run.history)
+        recommender.selected = run.read_metrics()["selected"]
+        return recommender
+
+    def _fitted(self) -> tuple[Model, Split]:
+        if self.model is None or self.split is None:
+            raise RunError("this recommender has not been trained: call fit first.")
+        return self.model, self.split
+
+    @staticmethod
+    def _seen(split: Split) -> CSR:
+        return split.train.csr.union(split.validation.csr)
+
+
+def settings_of(run: RunFolder) -> Settings:
+    """The settings that a run was trained with."""
+    try:
+        return make_settings(run.read_config()["settings"])
+    except (KeyError, TypeError):
+        raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
+
+
+def _describe(denoiser: Denoiser) -> dict[str, Any]:
+    """The name and knobs of a strategy that was given as an object."""
+    for name, strategy in DENOISERS.items():
+        if type(denoiser) is strategy and is_dataclass(denoiser):
+            return {"denoiser": name, "denoiser_options": asdict(denoiser)}
+    return {"denoiser": CUSTOM}
+
+
+def _as_ids(users: Sequence[Any], dtype: pl.DataType) -> pl.Series:
+    """Ids in the type of the table; what cannot be one stays unknown."""
+    if dtype == pl.Int64:
+        return pl.Series("id", [str(user) for user in users], dtype=pl.String).cast(pl.Int64, strict=False)
+    return pl.Series("id", [str(user) for user in users], dtype=pl.String)
+
+
+def _lists(users: pl.Series, top: Any, scores: Any, item_ids: pl.Series, *, popular: bool) -> pl.DataFrame:
+    """Ranked lists as rows, without the places that are left empty."""
+    n, k = top.shape
+    frame = pl.DataFrame(
+        {
+            "user": users.gather(np.repeat(np.arange(n), k)),
+            "item": item_ids.gather(np.maximum(top, 0).ravel()),
+            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n),
+            "score": pl.Series(scores.ravel(), dtype=pl.Float32).fill_nan(None),
+            "popular": np.full(n * k, popular),
+        }
+    )
+    return frame.filter(pl.Series(top.ravel() >= 0))

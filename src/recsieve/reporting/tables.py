@@ -1,0 +1,42 @@
+"""Results as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def show(table: Table) -> None:
+    """Put a table on standard output."""
+    Console().print(table)
+
+
+def metrics_table(metrics: Mapping[str, float | None], title: str) -> Table:
+    """Metrics as rows and list lengths as columns, from names such as "recall@20"."""
+    names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))
+    lengths = sorted({int(name.partition("@")[2]) for name in metrics})
+    table = Table("metric", *(f"@{k}" for k in lengths), title=title)
+    for name in names:
+        table.add_row(name.replace("_", " "), *(number(metrics.get(f"{name}@{k}")) for k in lengths))
+    return table
+
+
+def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> Table:
+    """Rows of text and numbers, numbers to the right."""
+    table = Table(title=title)
+    for place, name in enumerate(header):
+        numeric = bool(rows) and not isinstance(rows[0][place], str)
+        table.add_column(name, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(value if isinstance(value, str) else number(value) for value in row))
+    return table
+
+
+def number(value: float | None) -> str:
+    """Four digits for a measure, thousands apart for a count, a dash for what is undefined."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

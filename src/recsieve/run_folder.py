@@ -1,0 +1,165 @@
+"""The files of a run: what they are called, how they are written, and how a damaged one is told.
+
+Nothing here is pickled or executed: a run folder from a stranger is safe to open.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import tomli_w
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.errors import RunError
+from recsieve.files import replacing, write_text
+from recsieve.settings import Settings
+
+PARTS = ("train", "validation", "test", "test_false_positives")
+
+
+class RunFolder:
+    """The paths of a run, and the reading and writing of each file."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.toml"
+        self.metrics = self.path / "metrics.json"
+        self.history = self.path / "history.parquet"
+        self.model = self.path / "model.safetensors"
+        self.ids = self.path / "ids.parquet"
+        self.interactions = self.path / "interactions.parquet"
+        self.per_user = self.path / "per_user.parquet"
+        self.report = self.path / "report.html"
+        self.checkpoint = self.path / "checkpoint" / "state.safetensors"
+
+    @property
+    def exists(self) -> bool:
+        return self.config.exists()
+
+    @property
+    def finished(self) -> bool:
+        return self.metrics.exists()  # it is written last
+
+    def require(self, *, finished: bool = True) -> None:
+        """Say what is wrong if this is no run, or none that has ended."""
+        if not self.exists:
+            what = "no such folder" if not self.path.exists() else "it holds no config.toml"
+            raise RunError(f"{self.path} is not a run of recsieve ({what}): give a folder that `train` has written.")
+        if finished and not self.model.exists():
+            raise RunError(f"the training in {self.path} has not ended: go on with the same command and --resume.")
+
+    def write_config(self, settings: Settings, data: dict[str, Any]) -> None:
+        """Write down how the run is trained, and on what."""
+        tables = {"settings": settings.model_dump(exclude_none=True), "data": data}
+        write_text(self.config, tomli_w.dumps(tables))
+
+    def read_config(self) -> dict[str, Any]:
+        with self._reading(self.config):
+            return tomllib.loads(self.config.read_text(encoding="utf-8"))
+
+    def write_metrics(self, metrics: dict[str, Any]) -> None:
+        write_text(self.metrics, json.dumps(_without_nan(metrics), indent=2) + "\n")
+
+    def read_metrics(self) -> dict[str, Any]:
+        with self._reading(self.metrics):
+            return json.loads(self.metrics.read_text(encoding="utf-8"))
+
+    def write_frame(self, path: Path, frame: pl.DataFrame) -> None:
+        with replacing(path) as temporary:
+            frame.write_parquet(temporary)
+
+    def read_frame(self, path: Path) -> pl.DataFrame:
+        with self._reading(path):
+            return pl.read_parquet(path)
+
+    def write_weights(self, weights: dict[str, Tensor]) -> None:
+        with replacing(self.model) as temporary:
+            save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
+
+    def read_weights(self) -> dict[str, Tensor]:
+        with self._reading(self.model):
+            return load_file(self.model)
+
+    def write_split(self, split: Split) -> None:
+        """Keep the interactions of all parts, by code, and the user's own ids of the codes."""
+        self.write_frame(
+            self.ids, pl.concat([_id_rows("user", split.train.user_ids), _id_rows("item", split.train.item_ids)])
+        )
+        rows = [_part_rows(name, getattr(split, name)) for name in PARTS]
+        self.write_frame(self.interactions, pl.concat(rows))
+
+    def read_split(self) -> Split:
+        ids, rows = self.read_frame(self.ids), self.read_frame(self.interactions)
+        with self._reading(self.interactions):
+            user_ids, item_ids = _id_table(ids, "user"), _id_table(ids, "item")
+            return Split(**{name: _part(rows, name, user_ids, item_ids) for name in PARTS})
+
+    @contextmanager
+    def _reading(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise RunError(f"{self.path} lacks {path.name}: the run is not finished, or a file was removed.") from None
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError, pl.exceptions.PolarsError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise RunError(f"{path} is damaged or not of recsieve ({reason}): train anew in another folder.") from None
+
+
+def _without_nan(value: Any) -> Any:
+    """NaN is not JSON: what is undefined becomes null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _id_rows(kind: str, ids: pl.Series) -> pl.DataFrame:
+    integer = ids.dtype == pl.Int64
+    return pl.DataFrame({"id": ids.cast(pl.String)}).select(
+        kind=pl.lit(kind), code=pl.int_range(pl.len(), dtype=pl.Int32), id="id", integer=pl.lit(integer)
+    )
+
+
+def _id_table(ids: pl.DataFrame, kind: str) -> pl.Series:
+    rows = ids.filter(pl.col("kind") == kind).sort("code")
+    return rows["id"].cast(pl.Int64) if rows["integer"].all() else rows["id"]
+
+
+def _part_rows(name: str, part: Interactions) -> pl.DataFrame:
+    columns = {
+        "user": pl.Series(part.users, dtype=pl.Int32),
+        "item": pl.Series(part.items, dtype=pl.Int32),
+        "false_positive": _column(part.false_positive, pl.Int8, len(part)),
+        "weight": _column(part.weight, pl.Float32, len(part)),
+        "time": _column(part.time, pl.Int64, len(part)),
+    }
+    return pl.DataFrame(columns).with_columns(part=pl.lit(name, dtype=pl.String))
+
+
+def _column(values: Any, dtype: Any, length: int) -> pl.Series:
+    return pl.Series(values, dtype=dtype) if values is not None else pl.Series([None] * length, dtype=dtype)
+
+
+def _part(rows: pl.DataFrame, name: str, user_ids: pl.Series, item_ids: pl.Series) -> Interactions:
+    chosen = rows.filter(pl.col("part") == name)
+    part = Interactions(_array(chosen, "user"), _array(chosen, "item"), user_ids, item_ids)
+    if len(part) and (part.users.max() >= len(user_ids) or part.items.max() >= len(item_ids)):
+        raise ValueError("it names users or items that ids.parquet does not")
+    known = {c: _array(chosen, c) for c in ("false_positive", "weight", "time") if rows[c].null_count() < rows.height}
+    return replace(part, **known)
+
+
+def _array(rows: pl.DataFrame, column: str) -> np.ndarray:
+    return rows[column].to_numpy().copy()

@@ -1,0 +1,153 @@
+"""Batches of observed interactions and sampled negatives, as a pure function of seed, epoch and position.
+
+Nothing of an epoch is stored: the place of a row in the shuffled epoch comes from a keyed permutation and a negative
+from a hash of its place, so memory stays bounded, any number of threads (or processes) draws the same samples, and a
+run goes on in the middle of an epoch from three numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numba import njit, prange, uint64
+from torch import Tensor
+
+from recsieve.data.interactions import CSR, Interactions
+from recsieve.errors import DataError
+
+_CHUNK = 1 << 17  # rows drawn at once: enough to share out over threads, few enough to stay in the cache
+_ROUNDS = 6  # of the permutation; even, so that both halves come back to their widths
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Observed interactions and negatives, shuffled together; `ids` number the training interactions, −1 a negative."""
+
+    users: Tensor  # (n,) int32
+    items: Tensor  # (n,) int32
+    labels: Tensor  # (n,) float32: 1 observed, 0 negative
+    ids: Tensor  # (n,) int64
+    weights: Tensor | None = None  # (n,) float32, given with the data; 1 for a negative
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class Sampler:
+    """Draws the batches of every epoch: each interaction once, with fresh negatives, uniform over unobserved items."""
+
+    def __init__(self, data: Interactions, *, seed: int, negatives: int = 1, observed: CSR | None = None) -> None:
+        if len(data) == 0:
+            raise DataError("there are no interactions to draw batches from: give at least one.")
+        self._data = data
+        self._observed = data.csr if observed is None else observed
+        self._negatives = negatives
+        self._seed = seed
+        # A user who has every item gets no negatives.
+        has_room = (self._observed.counts() < data.n_items)[data.users]
+        self._sources = np.flatnonzero(has_room)
+
+    @property
+    def rows_per_epoch(self) -> int:
+        return len(self._data) + len(self._sources) * self._negatives
+
+    def steps_per_epoch(self, batch_size: int) -> int:
+        return -(-self.rows_per_epoch // batch_size)
+
+    def batches(self, epoch: int, batch_size: int, first: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch in order, from batch `first` on."""
+        step = max(1, _CHUNK // batch_size) * batch_size
+        for start in range(first * batch_size, self.rows_per_epoch, step):
+            chunk = self.draw(epoch, start, min(start + step, self.rows_per_epoch))
+            for low in range(0, len(chunk), batch_size):
+                yield _slice(chunk, low, low + batch_size)
+
+    def draw(self, epoch: int, start: int, stop: int) -> Batch:
+        """The rows from `start` to `stop` of a shuffled epoch."""
+        n = stop - start
+        users, items, ids = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+        key = np.uint64(np.random.SeedSequence([self._seed, epoch]).generate_state(1, np.uint64)[0])
+        data, observed = self._data, self._observed
+        _draw(
+            users, items, ids, start, self.rows_per_epoch, key, data.users, data.items, self._sources,
+            self._negatives, observed.offsets, observed.items, observed.n_items,
+        )  # fmt: skip
+        weights = None
+        if data.weight is not None:
+            weights = torch.from_numpy(np.where(ids >= 0, data.weight[ids], np.float32(1)))
+        labels = torch.from_numpy((ids >= 0).astype(np.float32))
+        return Batch(torch.from_numpy(users), torch.from_numpy(items), labels, torch.from_numpy(ids), weights)
+
+
+def _slice(batch: Batch, low: int, high: int) -> Batch:
+    weights = None if batch.weights is None else batch.weights[low:high]
+    return Batch(batch.users[low:high], batch.items[low:high], batch.labels[low:high], batch.ids[low:high], weights)
+
+
+@njit(inline="always", cache=True)
+def _mix(x):
+    """Turn a counter into 64 random bits (the finaliser of splitmix64)."""
+    x = uint64(x) + uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return x ^ (x >> uint64(31))
+
+
+@njit(inline="always", cache=True)
+def _permuted(position, n, key, left_bits, right_bits):
+    """Where a position goes in a random permutation of 0…n−1: a Feistel network, walked until it lands inside."""
+    x = uint64(position)
+    while True:
+        a_bits, b_bits = left_bits, right_bits
+        a, b = x >> b_bits, x & ((uint64(1) << b_bits) - uint64(1))
+        for turn in range(_ROUNDS):
+            mixed = _mix(key ^ (b + (uint64(turn) << uint64(56))))
+            a, b = b, (a ^ mixed) & ((uint64(1) << a_bits) - uint64(1))
+            a_bits, b_bits = b_bits, a_bits
+        x = (a << b_bits) | b
+        if x < uint64(n):
+            return np.int64(x)
+
+
+@njit(inline="always", cache=True)
+def _unobserved(bits, low, high, observed, n_items):
+    """A random item outside the sorted list `observed[low:high]`; −1 where none is left.
+
+    The r-th unobserved item is r plus the number of observed items before it, found by halving: no draw is rejected.
+    """
+    room = n_items - (high - low)
+    if room <= 0:
+        return np.int32(-1)
+    r = np.int64(((bits >> uint64(32)) * uint64(room)) >> uint64(32))
+    first, last = low, high
+    while first < last:
+        middle = (first + last) >> 1
+        if observed[middle] - (middle - low) <= r:
+            first = middle + 1
+        else:
+            last = middle
+    return np.int32(r + (first - low))
+
+
+@njit(parallel=True, cache=True)
+def _draw(
+    users, items, ids, start, n_rows, key, data_users, data_items, sources, negatives, offsets, observed, n_items
+):
+    bits = 2
+    while (1 << bits) < n_rows:
+        bits += 1
+    left_bits, right_bits = uint64(bits - bits // 2), uint64(bits // 2)
+    negative_key = _mix(key)
+    n_positives = len(data_users)
+    for i in prange(len(users)):
+        row = _permuted(start + i, n_rows, key, left_bits, right_bits)
+        if row < n_positives:
+            users[i], items[i], ids[i] = data_users[row], data_items[row], row
+        else:
+            user = data_users[sources[(row - n_positives) // negatives]]
+            noise = _mix(negative_key ^ uint64(row))
+            users[i], ids[i] = user, -1
+            items[i] = _unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)

@@ -1,0 +1,88 @@
+"""Every knob of a training, checked, as it stands in a run's config.toml."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recsieve.denoisers import DENOISERS
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.models import MODELS
+from recsieve.training import TrainingPlan
+
+CUSTOM = "custom"  # a strategy or model of the user's own, given as an object: it has no name to be made from
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Settings(BaseModel):
+    """What to train and how; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    model: str = "gmf"
+    model_options: dict[str, int | float | str] = {}
+    denoiser: str = "keep-all"
+    denoiser_options: dict[str, int | float | str] = {}
+    select_by: str = "ndcg@20"
+    epochs: Positive = 100
+    patience: Positive = 10
+    batch_size: Positive = 1024
+    learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 1e-3
+    negatives: Positive = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    validate_every: Positive | None = None
+    checkpoint_every: Positive | None = None
+
+    def plan(self) -> TrainingPlan:
+        """The part that the training loop is told."""
+        return TrainingPlan(**{name: getattr(self, name) for name in inspect.signature(TrainingPlan).parameters})
+
+
+def make_settings(values: dict[str, Any]) -> Settings:
+    """Check settings; what is wrong comes back as one line."""
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise ConfigError(_first_problem(error)) from None
+    _check_name("model", settings.model, MODELS)
+    _check_name("denoiser", settings.denoiser, DENOISERS)
+    _check_criterion(settings.select_by)
+    if settings.model != CUSTOM:
+        known = [n for n, p in inspect.signature(MODELS[settings.model]).parameters.items() if p.kind is p.KEYWORD_ONLY]
+        for name in settings.model_options:
+            if name not in known:
+                raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
+    return settings
+
+
+def _check_name(kind: str, name: str, registry: dict[str, Any]) -> None:
+    if name not in registry and name != CUSTOM:
+        raise ConfigError(f"there is no {kind} '{name}': {did_you_mean(name, registry)}")
+
+
+def parse_criterion(select_by: str) -> tuple[str, int, bool]:
+    """Take "ndcg@20" or "clean-recall@50" apart: metric, list length, and whether only true positives count."""
+    clean = select_by.startswith("clean-")
+    metric, _, k = select_by.removeprefix("clean-").partition("@")
+    if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not k.isdigit() or int(k) < 1:
+        raise ConfigError(
+            f"select_by is '{select_by}', but it says which of the models along the way is kept: give a metric on the "
+            "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), or 'own-loss'."
+        )
+    return metric, int(k), clean
+
+
+def _check_criterion(select_by: str) -> None:
+    if select_by != "own-loss":
+        parse_criterion(select_by)
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"there is no setting '{name}': {did_you_mean(name, Settings.model_fields)}"
+    return f"{name} is {problem['input']!r}, but {problem['msg'][0].lower()}{problem['msg'][1:]}."

@@ -1,0 +1,82 @@
+"""The course of a training: losses of true and false positives apart, and what was dropped."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from torch import Tensor
+
+from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+
+_COLUMNS = ("step", "epoch", "loss", "true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss",
+            "positives", "dropped", "false_positives", "dropped_false_positives")  # fmt: skip
+
+
+class History:
+    """Adds up what happens in each step, and closes a row of the record every so often.
+
+    A loss is the mean cross-entropy before weighing; `loss` is what was minimised. Counts are of observed interactions
+    in the row's steps. What cannot be known (false positives without flags) is NaN.
+    """
+
+    def __init__(self, data: Interactions) -> None:
+        flags = data.false_positive
+        self._flags = np.full(len(data), UNKNOWN, np.int8) if flags is None else flags
+        self._sums, self._counts = np.zeros(4), np.zeros(4, np.int64)  # true, false, unknown, negative
+        self._dropped = np.zeros(4, np.int64)
+        self._reduced, self._steps = 0.0, 0
+        self._rows: list[list[float]] = []
+
+    def add(self, reduced: float, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
+        """Take a step into account."""
+        self._reduced += reduced
+        self._steps += 1
+        _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), ids.numpy(), self._flags)
+
+    def close_row(self, step: int, epoch: int) -> float:
+        """Write down the means since the last row, and give that of the loss."""
+        sums, counts, dropped = self._sums, self._counts, self._dropped
+        with np.errstate(invalid="ignore"):
+            true, false, _, negative = sums / counts
+            positive = sums[:3].sum() / counts[:3].sum()
+        loss = self._reduced / max(self._steps, 1)
+        self._rows.append(
+            [step, epoch, loss, true, false, positive, negative,
+             counts[:3].sum(), dropped[:3].sum(), counts[FALSE], dropped[FALSE]]
+        )  # fmt: skip
+        for totals in (sums, counts, dropped):
+            totals[:] = 0
+        self._reduced, self._steps = 0.0, 0
+        return loss
+
+    def frame(self) -> pl.DataFrame:
+        """The record, one row for each interval."""
+        values = np.array(self._rows, dtype=np.float64).reshape(-1, len(_COLUMNS))
+        whole = ("step", "epoch", "positives", "dropped", "false_positives", "dropped_false_positives")
+        return pl.DataFrame(values, schema=list(_COLUMNS), orient="row").cast(dict.fromkeys(whole, pl.Int64))
+
+    def state_dict(self) -> dict[str, object]:
+        """The rows so far; to be called right after a row is closed, when the sums are empty."""
+        return {"rows": torch.tensor(self._rows, dtype=torch.float64)}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self._rows = state["rows"].tolist()
+
+
+@njit(cache=True)
+def _tally(
+    sums: NDArray, counts: NDArray, dropped: NDArray, losses: NDArray, weights: NDArray, ids: NDArray, flags: NDArray
+) -> None:
+    """Add losses to the kind of their interaction: TRUE, FALSE, UNKNOWN (2) or negative (3)."""
+    for i in range(len(losses)):
+        kind = 3
+        if ids[i] >= 0:
+            flag = flags[ids[i]]
+            kind = 2 if flag == UNKNOWN else (0 if flag == TRUE else 1)
+        sums[kind] += losses[i]
+        counts[kind] += 1
+        if weights[i] == 0:
+            dropped[kind] += 1

@@ -1,0 +1,141 @@
+"""The only training loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+from recsieve.data.interactions import Interactions
+from recsieve.losses import DenoisedLoss
+from recsieve.models import Model
+from recsieve.optim import make_adam
+from recsieve.sampling import Batch, Sampler
+from recsieve.training.history import History
+from recsieve.training.selection import Selection
+
+log = logging.getLogger(__name__)
+
+Validate = Callable[[int], float]  # the step in, a score out; higher is better
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How long and in what steps to train (the paper's settings by default)."""
+
+    epochs: int = 100
+    patience: int = 10  # validations without progress until the training ends
+    batch_size: int = 1024  # positives and negatives together
+    learning_rate: float = 1e-3
+    negatives: int = 1  # for each positive
+    seed: int = 0
+    validate_every: int | None = None  # steps; None: after each epoch
+    checkpoint_every: int | None = None  # steps; None: after each epoch
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Some steps have been made."""
+
+    step: int
+    epoch: int
+    total_steps: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Validated:
+    """The model was judged on validation data."""
+
+    step: int
+    epoch: int
+    score: float
+    best: bool
+
+
+Event = Trained | Validated
+
+
+class Training:
+    """A training under way: `run()` goes on with it, and `state_dict()` is all it takes to go on elsewhere."""
+
+    def __init__(self, model: Model, loss: DenoisedLoss, data: Interactions, plan: TrainingPlan) -> None:
+        self.model, self.loss, self.data, self.plan = model, loss, data, plan
+        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives)
+        self.optimizer = make_adam(model, lr=plan.learning_rate)
+        self.selection = Selection(plan.patience)
+        self.history = History(data)
+        self.step = 0
+        self.steps_per_epoch = self.sampler.steps_per_epoch(plan.batch_size)
+        self.total_steps = plan.epochs * self.steps_per_epoch
+
+    def run(self, validate: Validate, save: Callable[[dict[str, Any]], None] | None = None) -> Iterator[Event]:
+        """Train to the end, yielding what happens; the model ends with the weights that were selected."""
+        plan, per_epoch = self.plan, self.steps_per_epoch
+        report_every = max(1, per_epoch // 20)
+        self.model.train()
+        self.loss.train()
+        while self.step < self.total_steps and not self.selection.exhausted:
+            epoch, within = divmod(self.step, per_epoch)
+            for batch in self.sampler.batches(epoch, plan.batch_size, first=within):
+                self.step += 1
+                self._train_on(batch)
+                validating = self._due(plan.validate_every)
+                saving = save is not None and (validating or self._due(plan.checkpoint_every))
+                if self.step % report_every == 0 or validating or saving:
+                    loss = self.history.close_row(self.step, epoch)
+                    yield Trained(self.step, epoch, self.total_steps, loss)
+                if validating:
+                    yield self._validate(validate, epoch)
+                if save is not None and saving:
+                    save(self.state_dict())
+                if self.selection.exhausted:
+                    break
+        if self.selection.weights:
+            self.model.load_state_dict(self.selection.weights)
+        self.model.eval()
+
+    def _due(self, every: int | None) -> bool:
+        return self.step % (every or self.steps_per_epoch) == 0 or self.step == self.total_steps
+
+    def _train_on(self, batch: Batch) -> None:
+        logits = self.model(batch.users, batch.items)
+        weighed = self.loss.weigh(
+            logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights
+        )
+        mean = weighed.mean()
+        self.optimizer.zero_grad(set_to_none=True)
+        mean.backward()
+        self.optimizer.step()
+        self.history.add(float(mean.detach()), weighed.losses.detach(), weighed.weights, batch.ids)
+
+    @torch.no_grad()
+    def _validate(self, validate: Validate, epoch: int) -> Validated:
+        self.optimizer.flush()
+        self.model.eval()
+        score = validate(self.step)
+        best = self.selection.consider(self.model, score, self.step)
+        self.model.train()
+        return Validated(self.step, epoch, score, best)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "loss": self.loss.get_extra_state(),
+            "optimizer": self.optimizer.state_dict(),
+            "selection": self.selection.state_dict(),
+            "history": self.history.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self.model.load_state_dict(state["model"])
+        self.loss.set_extra_state(state["loss"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.selection.load_state_dict(state["selection"])
+        self.history.load_state_dict(state["history"])

@@ -1,0 +1,68 @@
+"""Which of the models that a training passes through is kept, and when the training ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from recsieve.data.interactions import CSR, Interactions
+from recsieve.losses import DenoisedLoss
+from recsieve.models import Model
+from recsieve.sampling import Sampler
+from recsieve.training.checkpoint import copy_weights
+
+
+@dataclass
+class Selection:
+    """Keeps the weights with the best validation score, and counts how long ago that was."""
+
+    patience: int
+    best_score: float = -math.inf
+    best_step: int = 0
+    without_progress: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def consider(self, model: Model, score: float, step: int) -> bool:
+        """Take a validation score (higher is better) into account; True if it is the best so far."""
+        better = score > self.best_score or not self.weights
+        if better:
+            self.best_score, self.best_step, self.without_progress = score, step, 0
+            self.weights = copy_weights(model)
+        else:
+            self.without_progress += 1
+        return better
+
+    @property
+    def exhausted(self) -> bool:
+        return self.without_progress >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("best_score", "best_step", "without_progress", "weights")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+@torch.no_grad()
+def own_loss(
+    model: Model, loss: DenoisedLoss, validation: Interactions, observed: CSR, *, batch_size: int, seed: int, step: int
+) -> float:
+    """The method's own loss on validation data with fresh negatives: the mean of the batches' means.
+
+    T-CE is taken at its current drop rate, so later models look better for free: an option for the paper's sake.
+    """
+    sampler = Sampler(validation, seed=seed, observed=observed)
+    model.eval()
+    loss.eval()
+    means = [
+        float(loss(model(batch.users, batch.items), batch.labels, users=batch.users, items=batch.items))
+        for batch in sampler.batches(step, batch_size)  # negatives of its own for each validation
+    ]
+    model.train()
+    loss.train()
+    return sum(means) / len(means)
