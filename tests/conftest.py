@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
+
+from recsieve.data.interactions import Interactions
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -17,3 +21,20 @@ def shared_data():
         return SHARED / name
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_data():
+    """A function that makes small random interactions with flags, each pair once."""
+
+    def make(n_users: int = 30, n_items: int = 20, share: float = 0.3, seed: int = 0) -> Interactions:
+        rng = np.random.default_rng(seed)
+        taken = rng.random((n_users, n_items)) < share
+        taken[0, 0] = True
+        users, items = (axis.astype(np.int32) for axis in taken.nonzero())
+        flags = (rng.random(len(users)) < 0.2).astype(np.int8)
+        user_ids = pl.Series([f"u{i}" for i in range(n_users)])
+        item_ids = pl.Series([f"i{i}" for i in range(n_items)])
+        return Interactions(users, items, user_ids, item_ids, flags)
+
+    return make

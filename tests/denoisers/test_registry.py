@@ -1,0 +1,30 @@
+import pytest
+
+from recsieve.denoisers import Reweighted, Truncated, make_denoiser
+from recsieve.errors import ConfigError
+
+
+def make(name, **options):
+    return make_denoiser(name, options, steps_per_epoch=100, negatives=1)
+
+
+def test_a_persons_terms_mean_the_same_as_the_papers():
+    assert make("truncated", drop_positives=0.4, ramp_epochs=3) == Truncated(0.2, 300)
+    assert make("truncated", max_drop_rate=0.1, ramp_steps=7) == Truncated(0.1, 7)
+    assert make("reweighted", beta=0.3) == Reweighted(0.3)
+
+
+def test_by_name_alone_the_ramp_fits_the_data():
+    assert make("truncated") == Truncated(0.2, 500)
+
+
+def test_saying_the_same_knob_twice_is_an_error():
+    with pytest.raises(ConfigError, match="both ramp_epochs and ramp_steps"):
+        make("truncated", ramp_epochs=1, ramp_steps=1)
+
+
+def test_an_unknown_name_or_knob_is_answered_with_a_close_one():
+    with pytest.raises(ConfigError, match="did you mean 'truncated'"):
+        make("truncate")
+    with pytest.raises(ConfigError, match="did you mean 'beta'"):
+        make("reweighted", betta=1)

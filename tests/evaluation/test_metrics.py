@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from recsieve.data.interactions import CSR
+from recsieve.errors import ConfigError
+from recsieve.evaluation.metrics import evaluate, ranking_metrics
+
+
+def csr(rows, n_items=10):
+    users = np.concatenate([[u] * len(items) for u, items in enumerate(rows)]).astype(np.int32)
+    return CSR.from_pairs(users, np.concatenate(rows).astype(np.int32), len(rows), n_items)
+
+
+def metrics(top, relevant, ks):
+    users = np.arange(len(top), dtype=np.int32)
+    return {
+        name: values.tolist()
+        for name, values in ranking_metrics(np.array(top, np.int32), users, csr(relevant), ks).items()
+    }
+
+
+def test_recall_divides_by_the_number_of_relevant_items():
+    assert metrics([[1, 2, 3]], [[2, 5, 6, 7]], [1, 3])["recall@3"] == [0.25]
+
+
+def test_ndcg_is_that_of_the_formula_written_out():
+    found = metrics([[1, 2, 3]], [[1, 3, 7, 8]], [3])["ndcg@3"][0]
+    gain = 1 / np.log2(2) + 1 / np.log2(4)
+    ideal = 1 / np.log2(2) + 1 / np.log2(3) + 1 / np.log2(4)
+    assert found == pytest.approx(gain / ideal)
+
+
+def test_ndcg_has_an_ideal_of_no_more_items_than_are_relevant():
+    assert metrics([[4, 1, 2]], [[4]], [3])["ndcg@3"] == [1.0]
+
+
+def test_precision_hit_rate_and_mrr():
+    found = metrics([[9, 4, 2], [1, 0, 3]], [[4, 2], [5]], [2])
+    assert found["precision@2"] == [0.5, 0]
+    assert found["hit_rate@2"] == [1, 0]
+    assert found["mrr@2"] == [0.5, 0]
+
+
+def test_a_user_with_nothing_relevant_has_no_value():
+    assert np.isnan(metrics([[1], [1]], [[1], []], [1])["recall@1"][1])
+
+
+def test_an_empty_place_in_a_list_is_never_a_hit():
+    assert metrics([[-1, 0]], [[0]], [2])["hit_rate@2"] == [1]
+    assert metrics([[-1, -1]], [[0]], [2])["hit_rate@2"] == [0]
+
+
+class Fixed:
+    """A model whose scores are given."""
+
+    def __init__(self, scores):
+        import torch
+
+        self.scores = torch.tensor(scores)
+        self.n_users, self.n_items = self.scores.shape
+
+    def score_all_items(self, users):
+        return self.scores[users].clone()
+
+
+def test_seen_items_are_not_ranked_and_means_are_over_users_with_relevant_items():
+    model = Fixed([[5.0, 4.0, 3.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])
+    found = evaluate(model, csr([[1], [0], []], 3), csr([[0], [], []], 3), [1])
+    assert found.users.tolist() == [0, 1]
+    assert found.overall["recall@1"] == 0.5
+    assert found.overall["coverage@1"] == pytest.approx(2 / 3)
+
+
+def test_held_out_false_positives_that_are_recommended_are_counted():
+    model = Fixed([[5.0, 4.0, 3.0], [1.0, 2.0, 3.0]])
+    found = evaluate(model, csr([[1], [1]], 3), None, [1], false_positives=csr([[0], [0]], 3))
+    assert found.overall["false_positives_recommended@1"] == 0.5
+
+
+def test_lists_longer_than_the_catalogue_are_fine():
+    model = Fixed([[5.0, 4.0, 3.0]])
+    assert evaluate(model, csr([[2]], 3), None, [2, 50]).overall["recall@50"] == 1
+
+
+def test_no_or_impossible_list_lengths_are_an_error():
+    with pytest.raises(ConfigError, match="from 1"):
+        evaluate(Fixed([[1.0]]), csr([[0]], 1), None, [0])

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recsieve.evaluation.ranking import rank_items, top_k
+from recsieve.models import GMF
+
+
+@settings(deadline=None, max_examples=30)
+@given(n_items=st.integers(1, 20_000), k=st.integers(1, 100), seed=st.integers(0, 99))
+def test_two_stages_find_the_same_lists_as_one(n_items, k, seed):
+    k = min(k, n_items)
+    scores = torch.randn(3, n_items, generator=torch.Generator().manual_seed(seed))
+    values, items = top_k(scores, k)
+    expected = scores.topk(k)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(scores.gather(1, items), expected.values)
+
+
+@pytest.fixture
+def model(small_data):
+    return GMF(small_data(60, 25).csr, torch.Generator().manual_seed(0))
+
+
+def test_blocks_of_any_size_give_the_same_lists(model, small_data):
+    users, seen = np.arange(60, dtype=np.int32), small_data(60, 25).csr
+    whole, _ = rank_items(model, users, 10, seen)
+    one_by_one, _ = rank_items(model, users, 10, seen, block_bytes=1)
+    np.testing.assert_array_equal(whole, one_by_one)
+
+
+def test_lists_hold_no_seen_item_and_are_sorted(model, small_data):
+    seen = small_data(60, 25).csr
+    top, scores = rank_items(model, np.arange(60, dtype=np.int32), 25, seen)
+    for user in range(60):
+        shown = top[user][top[user] >= 0]
+        assert set(shown) == set(range(25)) - set(seen.row(user))
+        assert (np.diff(scores[user][: len(shown)]) <= 0).all()
+
+
+def test_a_user_who_has_seen_everything_gets_an_empty_list(small_data):
+    data = small_data(2, 5, share=1.0)
+    model = GMF(data.csr, torch.Generator().manual_seed(0))
+    assert (rank_items(model, np.array([1], np.int32), 3, data.csr)[0] == -1).all()
+
+
+def test_no_users_give_no_lists(model):
+    assert rank_items(model, np.zeros(0, np.int32), 3, None)[0].shape == (0, 3)
