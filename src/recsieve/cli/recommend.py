@@ -21,7 +21,7 @@ def recommend(
     as_json: Json = False,
 ) -> None:
     """Recommend items for users, with your own ids."""
-    from recsieve.data.formats import write_frame
+    from recsieve.reporting.export import write_frame
     from recsieve.recommender import Recommender
     from recsieve.reporting.tables import rows_table, show
 

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from recsieve.data.splitting import Split, load_split
+from recsieve.data.loading import load_split
+from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import RunError
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of

@@ -1,0 +1,38 @@
+"""recsieve: recommenders that are not misled by accidental clicks.
+
+    data        a log becomes Interactions, and these a Split into training, validation and test
+    sampling    a split gives batches of observed interactions and negatives
+    models      a batch gets logits (GMF, NeuMF, CDAE)
+    denoisers   losses become weights (keep-all, truncated, reweighted); losses reduces them
+    training    one loop makes steps until validation stops improving
+    evaluation  all unseen items are ranked, and the lists measured
+    recommender the estimator that holds all this; experiments, reporting and cli stand on it
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Recommender": "recsieve.recommender",
+    "Interactions": "recsieve.data.interactions",
+    "Split": "recsieve.data.splitting",
+    "read_interactions": "recsieve.data.formats",
+    "split_interactions": "recsieve.data.splitting",
+    "load_split": "recsieve.data.loading",
+}
+
+__all__ = [
+    "Interactions",
+    "Recommender",
+    "Split",
+    "load_split",
+    "read_interactions",
+    "split_interactions",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: torch is slow to import, and --help has no need of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'recsieve' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

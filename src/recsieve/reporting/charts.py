@@ -1,0 +1,36 @@
+"""Charts in one language, for the page and for files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import altair as alt
+import polars as pl
+
+from recsieve.files import replacing
+
+KINDS = {"true_positive_loss": "true positives", "false_positive_loss": "false positives", "loss": "training loss"}
+
+
+def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
+    """The losses of true and false positives along each training (the paper's Figures 3 and 7)."""
+    panels = []
+    for name, history in histories.items():
+        long = history.select("step", *KINDS).unpivot(index="step", variable_name="kind", value_name="loss")
+        long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("loss").is_not_nan())
+        panels.append(
+            alt.Chart(alt.Data(values=long.to_dicts()), title=name, width=230, height=220)
+            .mark_line()
+            .encode(
+                x=alt.X("step:Q", title="training step"),
+                y=alt.Y("loss:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
+                color=alt.Color("kind:N", title=None, scale=alt.Scale(scheme="tableau10")),
+            )
+        )
+    return alt.hconcat(*panels).resolve_scale(y="shared")
+
+
+def write_chart(chart: alt.TopLevelMixin, path: Path) -> None:
+    """Write a chart as PNG or SVG, by the ending of its name."""
+    with replacing(path) as temporary:
+        chart.save(str(temporary), format=path.suffix[1:], scale_factor=2)

@@ -1,0 +1,47 @@
+"""A page that needs nothing but itself: no network, every id escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from recsieve.files import write_text
+from recsieve.reporting.tables import number
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, some text, and perhaps a table or a chart."""
+
+    heading: str
+    paragraphs: Sequence[str] = ()
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    chart: dict[str, Any] = field(default_factory=dict)  # Vega-Lite
+
+
+def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section]) -> None:
+    """Write sections as one self-contained HTML file."""
+    environment = Environment(loader=PackageLoader("recsieve.reporting"), autoescape=True)
+    charts = any(section.chart for section in sections)
+    text = environment.get_template("page.html").render(
+        title=title, subtitle=subtitle, sections=sections, charts=charts, number=number,
+        bundle=_drawing_code() if charts else "",
+    )  # fmt: skip
+    write_text(path, text)
+
+
+@cache
+def _drawing_code() -> Markup:
+    """Vega and its helpers, to be put into the page itself."""
+    vegalite = "_".join(alt.SCHEMA_VERSION.split(".")[:2]).removeprefix("v")
+    code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite)
+    return Markup(code.replace("</script", "<\\/script"))

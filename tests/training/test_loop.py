@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+import torch
+
+from recsieve.denoisers import DENOISERS, KeepAll, make_denoiser
+from recsieve.losses import DenoisedLoss
+from recsieve.models import MODELS
+from recsieve.training import Trained, Training, TrainingPlan, Validated
+from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
+
+
+def make_training(data, model="gmf", denoiser="keep-all", **plan):
+    generator = torch.Generator().manual_seed(0)
+    strategy = make_denoiser(denoiser, {}, steps_per_epoch=5, negatives=1)
+    plan = TrainingPlan(**{"epochs": 4, "batch_size": 32, "patience": 99, "seed": 3, **plan})
+    return Training(MODELS[model](data.csr, generator), DenoisedLoss(strategy), data, plan)
+
+
+def validation(step):
+    return float(-abs(step - 20))
+
+
+def weights(training):
+    return torch.cat([weight.flatten() for weight in training.model.state_dict().values()])
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("denoiser", DENOISERS)
+def test_a_resumed_training_ends_with_the_same_bits_as_one_never_stopped(small_data, tmp_path, model, denoiser):
+    data, path = small_data(), tmp_path / "state.safetensors"
+    options = {"model": model, "denoiser": denoiser, "checkpoint_every": 7}
+    undisturbed = make_training(data, **options)
+    list(undisturbed.run(validation, save=lambda state: None))
+
+    def save_and_die(state):
+        save_checkpoint(path, state)
+        if np.random.default_rng(state["step"]).random() < 0.5:
+            raise Killed
+
+    for _ in range(100):
+        training = make_training(data, **options)
+        if path.exists():
+            training.load_state_dict(load_checkpoint(path))
+        try:
+            list(training.run(validation, save=save_and_die))
+            break
+        except Killed:
+            continue
+    assert torch.equal(weights(training), weights(undisturbed))
+    assert training.history.frame().equals(undisturbed.history.frame(), null_equal=True)
+
+
+def test_the_weights_of_the_best_validation_are_kept(small_data):
+    training = make_training(small_data(), epochs=3)
+    seen = {}
+
+    def validate(step):
+        seen[step] = training.model.user.weight.detach().clone()
+        return 1.0 if len(seen) == 2 else 0.0
+
+    list(training.run(validate))
+    assert training.selection.best_step == list(seen)[1]
+    assert torch.equal(training.model.user.weight, seen[training.selection.best_step])
+
+
+def test_training_ends_when_validation_stops_improving(small_data):
+    training = make_training(small_data(), epochs=50, patience=3)
+    validations = [event for event in training.run(lambda step: 0.0) if isinstance(event, Validated)]
+    assert len(validations) == 4
+
+
+def test_the_same_seed_gives_the_same_course_and_another_seed_another(small_data):
+    def course(seed):
+        return [e.loss for e in make_training(small_data(), seed=seed).run(validation) if isinstance(e, Trained)]
+
+    assert course(1) == course(1)
+    assert course(1) != course(2)
+
+
+def test_plain_training_learns_what_it_is_shown(small_data):
+    training = make_training(small_data(), epochs=60, learning_rate=0.02)
+    losses = [event.loss for event in training.run(lambda step: float(step)) if isinstance(event, Trained)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_validating_every_few_steps_is_possible(small_data):
+    events = make_training(small_data(), epochs=2, validate_every=5).run(validation)
+    steps = [event.step for event in events if isinstance(event, Validated)]
+    assert steps[:3] == [5, 10, 15]
+
+
+def test_the_loop_equals_a_plain_one_written_out(small_data):
+    """The reference: dense Adam, one step after the other."""
+    data = small_data()
+    training = make_training(data, epochs=2)
+    list(training.run(lambda step: float(step)))
+    reference = MODELS["gmf"](data.csr, torch.Generator().manual_seed(0))
+    reference.user.sparse = reference.item.sparse = False
+    optimizer, loss = torch.optim.Adam(reference.parameters()), DenoisedLoss(KeepAll())
+    for epoch in range(2):
+        for batch in training.sampler.batches(epoch, 32):
+            optimizer.zero_grad()
+            loss(reference(batch.users, batch.items), batch.labels).backward()
+            optimizer.step()
+    for name, weight in reference.state_dict().items():
+        torch.testing.assert_close(training.model.state_dict()[name], weight, atol=1e-6, rtol=1e-5)
