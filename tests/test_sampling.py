@@ -19,12 +19,12 @@ def epoch(data, **options):
 
 @settings(deadline=None, max_examples=40)
 @given(n_users=st.integers(1, 20), n_items=st.integers(1, 20), share=st.floats(0, 1), negatives=st.integers(1, 3),
-       seed=st.integers(0, 99))  # fmt: skip
+       seed=st.integers(0, 99), by_user=st.booleans())  # fmt: skip
 def test_an_epoch_has_each_interaction_once_and_no_observed_negative(
-    small_data, n_users, n_items, share, negatives, seed
+    small_data, n_users, n_items, share, negatives, seed, by_user
 ):
     data = small_data(n_users, n_items, share, seed)
-    drawn = epoch(data, negatives=negatives, seed=seed)
+    drawn = epoch(data, negatives=negatives, seed=seed, by_user=by_user)
     ids = drawn.ids.numpy()
     assert sorted(ids[ids >= 0]) == list(range(len(data)))
     np.testing.assert_array_equal(drawn.users.numpy()[ids >= 0], data.users[ids[ids >= 0]])
@@ -68,6 +68,23 @@ def test_neighbours_in_a_long_epoch_are_not_related(small_data):
     ids = epoch(small_data(400, 100)).ids.numpy().astype(float)
     ids = ids[ids >= 0]
     assert abs(stats.spearmanr(ids[:-1], ids[1:]).statistic) < 0.03
+
+
+def test_by_user_all_rows_of_a_user_stand_together_and_users_are_shuffled(small_data):
+    sampler = Sampler(small_data(), seed=0, by_user=True)
+    orders = []
+    for number in range(2):
+        users = sampler.draw(number, 0, sampler.rows_per_epoch).users.numpy()
+        changes = users[np.flatnonzero(np.diff(users, prepend=-1))]
+        assert len(set(changes)) == len(changes)
+        orders.append(changes.tolist())
+    assert orders[0] != orders[1]
+
+
+def test_by_user_chunks_agree_with_the_whole_epoch(small_data):
+    sampler = Sampler(small_data(), seed=0, by_user=True)
+    whole = sampler.draw(1, 0, sampler.rows_per_epoch)
+    assert torch.equal(torch.cat([b.items for b in sampler.batches(1, 64)]), whole.items)
 
 
 def test_batches_are_the_epoch_cut_up_and_can_begin_anywhere(small_data):

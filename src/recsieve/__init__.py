@@ -1,12 +1,12 @@
 """recsieve: recommenders that are not misled by accidental clicks.
 
-    data        a log becomes Interactions, and these a Split into training, validation and test
-    sampling    a split gives batches of observed interactions and negatives
-    models      a batch gets logits (GMF, NeuMF, CDAE)
-    denoisers   losses become weights (keep-all, truncated, reweighted); losses reduces them
-    training    one loop makes steps until validation stops improving
-    evaluation  all unseen items are ranked, and the lists measured
-    recommender the estimator that holds all this; experiments, reporting and cli stand on it
+data        a log becomes Interactions, and these a Split into training, validation and test
+sampling    a split gives batches of observed interactions and negatives
+models      a batch gets logits (GMF, NeuMF, CDAE)
+denoisers   losses become weights (keep-all, truncated, reweighted); losses reduces them
+training    one loop makes steps until validation stops improving
+evaluation  all unseen items are ranked, and the lists measured
+recommender the estimator that holds all this; experiments, reporting and cli stand on it
 """
 
 from importlib import import_module

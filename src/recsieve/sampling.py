@@ -37,9 +37,20 @@ class Batch:
 
 
 class Sampler:
-    """Draws the batches of every epoch: each interaction once, with fresh negatives, uniform over unobserved items."""
+    """Draws the batches of every epoch: each interaction once, with fresh negatives, uniform over unobserved items.
 
-    def __init__(self, data: Interactions, *, seed: int, negatives: int = 1, observed: CSR | None = None) -> None:
+    Rows are shuffled one by one, or with `by_user` user by user, so that a batch holds all rows of a few users.
+    """
+
+    def __init__(
+        self,
+        data: Interactions,
+        *,
+        seed: int,
+        negatives: int = 1,
+        observed: CSR | None = None,
+        by_user: bool = False,
+    ) -> None:
         if len(data) == 0:
             raise DataError("there are no interactions to draw batches from: give at least one.")
         self._data = data
@@ -49,6 +60,7 @@ class Sampler:
         # A user who has every item gets no negatives.
         has_room = (self._observed.counts() < data.n_items)[data.users]
         self._sources = np.flatnonzero(has_room)
+        self._by_user = _ByUser(data, self._observed, negatives) if by_user else None
 
     @property
     def rows_per_epoch(self) -> int:
@@ -71,15 +83,40 @@ class Sampler:
         users, items, ids = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
         key = np.uint64(np.random.SeedSequence([self._seed, epoch]).generate_state(1, np.uint64)[0])
         data, observed = self._data, self._observed
-        _draw(
-            users, items, ids, start, self.rows_per_epoch, key, data.users, data.items, self._sources,
-            self._negatives, observed.offsets, observed.items, observed.n_items,
-        )  # fmt: skip
+        if self._by_user is None:
+            _draw(
+                users, items, ids, start, self.rows_per_epoch, key, data.users, data.items, self._sources,
+                self._negatives, observed.offsets, observed.items, observed.n_items,
+            )  # fmt: skip
+        else:
+            order, ends, rows, offsets = self._by_user.shuffled(key)
+            _draw_by_user(
+                users, items, ids, start, key, order, ends, rows, offsets, data.items,
+                observed.offsets, observed.items, observed.n_items,
+            )  # fmt: skip
         weights = None
         if data.weight is not None:
             weights = torch.from_numpy(np.where(ids >= 0, data.weight[ids], np.float32(1)))
         labels = torch.from_numpy((ids >= 0).astype(np.float32))
         return Batch(torch.from_numpy(users), torch.from_numpy(items), labels, torch.from_numpy(ids), weights)
+
+
+class _ByUser:
+    """Where the rows of each user are, and how many an epoch has of them."""
+
+    def __init__(self, data: Interactions, observed: CSR, negatives: int) -> None:
+        counts = data.user_counts()
+        self._rows = np.argsort(data.users, kind="stable")
+        self._offsets = np.concatenate([[0], np.cumsum(counts)])
+        self._lengths = counts * np.where(observed.counts() < data.n_items, 1 + negatives, 1)
+        self._last: tuple[np.uint64, tuple[np.ndarray, ...]] | None = None
+
+    def shuffled(self, key: np.uint64) -> tuple[np.ndarray, ...]:
+        """The users in a random order, where the rows of each end in the epoch, and where they are in the data."""
+        if self._last is None or self._last[0] != key:  # all chunks of an epoch have the same key
+            order = np.random.default_rng(int(key)).permutation(np.flatnonzero(self._lengths))
+            self._last = key, (order, np.cumsum(self._lengths[order]), self._rows, self._offsets)
+        return self._last[1]
 
 
 def _slice(batch: Batch, low: int, high: int) -> Batch:
@@ -151,3 +188,23 @@ def _draw(
             noise = _mix(negative_key ^ uint64(row))
             users[i], ids[i] = user, -1
             items[i] = _unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
+
+
+@njit(parallel=True, cache=True)
+def _draw_by_user(
+    users, items, ids, start, key, order, ends, rows, row_offsets, data_items, offsets, observed, n_items
+):
+    for i in prange(len(users)):
+        place = np.searchsorted(ends, start + i, side="right")
+        user = order[place]
+        within = start + i - (ends[place - 1] if place > 0 else 0)
+        n_positives = row_offsets[user + 1] - row_offsets[user]
+        period = (ends[place] - (ends[place - 1] if place > 0 else 0)) // n_positives  # a positive and its negatives
+        users[i] = user
+        if within % period == 0:
+            row = rows[row_offsets[user] + within // period]
+            items[i], ids[i] = data_items[row], row
+        else:
+            noise = _mix(key ^ _mix(uint64(start + i)))
+            items[i] = _unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
+            ids[i] = -1

@@ -11,6 +11,7 @@ import typer
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
+from recsieve.cli.paper import paper
 from recsieve.cli.recommend import recommend
 from recsieve.cli.simulate import simulate
 from recsieve.cli.train import train
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 for command in (demo, train, evaluate, recommend, describe, simulate):
     app.command()(command)
+app.add_typer(paper, name="paper")
 
 
 def main() -> None:

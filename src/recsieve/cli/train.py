@@ -12,7 +12,9 @@ from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, K, KCo
 def train(
     data: Data,
     model: Annotated[str, typer.Option(help="gmf, neumf or cdae.")] = "gmf",
-    denoiser: Annotated[str, typer.Option(help="keep-all (plain CE), truncated (T-CE) or reweighted (R-CE).")] = "truncated",
+    denoiser: Annotated[
+        str, typer.Option(help="keep-all (plain CE), truncated (T-CE) or reweighted (R-CE).")
+    ] = "truncated",
     user: User = None,
     item: Item = None,
     false_positive: FalsePositive = None,

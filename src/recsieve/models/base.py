@@ -17,6 +17,9 @@ class Model(nn.Module, ABC):
     there are; a model may also learn from them. Embeddings give sparse gradients.
     """
 
+    # Whether a batch shall hold all rows of a few users, because it is users that are costly to compute.
+    by_user = False
+
     def __init__(self, profiles: CSR) -> None:
         super().__init__()
         self.n_users, self.n_items = profiles.n_users, profiles.n_items

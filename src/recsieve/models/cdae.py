@@ -28,6 +28,7 @@ class CDAE(Model):
     that the sum keeps its mean. A re-implementation: the paper gives only the hidden size.
     """
 
+    by_user = True  # as in the original, which learns from one user after the other
     offsets: Tensor
     items: Tensor
     corruption_draw: Tensor

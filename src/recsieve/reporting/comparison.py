@@ -47,5 +47,7 @@ def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
         Section("Which recommends best?", about_noise, header, rows),
         Section("Are false positives harder to fit?", about_losses, chart=loss_chart(histories).to_dict()),
     ]
-    write_page(path, "recsieve demo", "GMF on a simulated shop, trained in three ways, tested on true positives", sections)
+    write_page(
+        path, "recsieve demo", "GMF on a simulated shop, trained in three ways, tested on true positives", sections
+    )
     return path

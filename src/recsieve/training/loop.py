@@ -65,7 +65,7 @@ class Training:
 
     def __init__(self, model: Model, loss: DenoisedLoss, data: Interactions, plan: TrainingPlan) -> None:
         self.model, self.loss, self.data, self.plan = model, loss, data, plan
-        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives)
+        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user)
         self.optimizer = make_adam(model, lr=plan.learning_rate)
         self.selection = Selection(plan.patience)
         self.history = History(data)

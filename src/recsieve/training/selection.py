@@ -56,7 +56,7 @@ def own_loss(
 
     T-CE is taken at its current drop rate, so later models look better for free: an option for the paper's sake.
     """
-    sampler = Sampler(validation, seed=seed, observed=observed)
+    sampler = Sampler(validation, seed=seed, observed=observed, by_user=model.by_user)
     model.eval()
     loss.eval()
     means = [
