@@ -50,6 +50,14 @@ class RunFolder:
         return self.config.exists()
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether the folder holds anything that is not of a run, which is killed before its configuration at worst."""
+        if self.exists or not self.path.exists():
+            return False
+        ours = {self.ids.name, self.interactions.name}
+        return any(path.name not in ours and not path.name.endswith(".part") for path in self.path.iterdir())
+
+    @property
     def finished(self) -> bool:
         return self.metrics.exists()  # it is written last
 

@@ -3,9 +3,9 @@
 import errno
 import logging
 import os
+import signal
 import sys
 
-import click
 import typer
 
 from recsieve.cli.demo import demo
@@ -28,27 +28,33 @@ for command in (demo, train, evaluate, recommend, describe, simulate):
 app.add_typer(paper, name="paper")
 
 
+class Stopped(Exception):
+    """The user pressed Ctrl-C."""
+
+
 def main() -> None:
     """Run a command; what the user can put right is one line and exit code 2."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    signal.signal(signal.SIGINT, _stop)
     try:
-        sys.exit(app(standalone_mode=False))
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+        app()
     except RecsieveError as error:
-        fail(str(error))
+        _end(f"error: {error}", code=2)
     except BrokenPipeError:  # the reader of a pipe went away; nothing is left to say to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        full = " Free some space; the last checkpoint is whole." if error.errno == errno.ENOSPC else ""
-        fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + "." + full)
-    except (KeyboardInterrupt, click.Abort):
-        typer.echo("stopped: the same command with --resume goes on from the last checkpoint.", err=True)
-        sys.exit(130)
+        advice = " Free some space; what was written before is whole." if error.errno == errno.ENOSPC else ""
+        where = f": {error.filename}" if error.filename else ""
+        _end(f"error: {error.strerror or error}{where}.{advice}", code=2)
+    except Stopped:
+        _end("stopped; a training goes on from its last checkpoint with the same command and --resume.", code=130)
 
 
-def fail(message: str) -> None:
-    typer.echo(f"error: {message}", err=True)
-    sys.exit(2)
+def _stop(*_: object) -> None:
+    raise Stopped
+
+
+def _end(message: str, code: int) -> None:
+    typer.echo(message, err=True)
+    sys.exit(code)

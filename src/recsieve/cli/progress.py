@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
     from recsieve.training import Event
@@ -15,26 +15,29 @@ if TYPE_CHECKING:
 
 @contextmanager
 def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callable[[Event], None]]:
-    """Draw a bar with an estimate of the time left (training may end sooner, when it stops improving)."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("steps"),
-        TimeElapsedColumn(),
-        TextColumn("at most"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(label, total=None, note="preparing")
-        loss, best = "", ""
+    """Draw a bar with an estimate of the time left (training may end sooner, when it stops improving).
+
+    Until the first step, while data is read and kernels are compiled, a line says so; nothing is left of it.
+    """
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.completed}/{task.total} steps"),
+        TimeElapsedColumn(), TextColumn("of at most"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
+        console=console,
+    )  # fmt: skip
+    task = bar.add_task(label, total=None, note="")
+    loss, best = "", ""
+    with ExitStack() as preparing, ExitStack() as drawing:
+        preparing.enter_context(console.status(f"{label}: reading and compiling"))
 
         def show(event: Event) -> None:
             nonlocal loss, best
+            if not bar.live.is_started:
+                preparing.close()
+                drawing.enter_context(bar)
             if hasattr(event, "total_steps"):
-                loss = f"epoch {event.epoch + 1} loss {event.loss:.4f}"
-                progress.update(task, completed=event.step, total=event.total_steps, note=f"{loss} {best}")
+                loss = f"loss {event.loss:.4f}"
+                bar.update(task, completed=event.step, total=event.total_steps, note=f"{loss} {best}")
             elif event.best:
                 best = f"best {criterion} {event.score:.4f}"
 

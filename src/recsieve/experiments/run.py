@@ -117,12 +117,7 @@ def check_out(run: RunFolder, *, resume: bool) -> None:
         raise RunError(f"{run.path} already holds a run: go on with it by --resume, or give another folder by --out.")
     if run.path.is_file():
         raise RunError(f"{run.path} is a file, but a run is a folder: give another name by --out.")
-    if (
-        run.path.exists()
-        and not run.exists
-        and any(not p.name.startswith(".") for p in run.path.iterdir())
-        and not resume
-    ):
+    if run.is_foreign:
         raise RunError(f"{run.path} holds files that are not a run of recsieve: give another folder by --out.")
 
 

@@ -1,0 +1,173 @@
+"""What a user can get wrong is one line on standard error and exit code 2, and nothing is damaged."""
+
+import pytest
+
+
+def refused(answer, *words):
+    assert answer.code == 2, answer.err
+    *before, line = [line for line in answer.err.splitlines() if line.strip()]
+    assert line.startswith("error: ")
+    assert all("steps" in shown for shown in before), answer.err  # the bar, if training had begun
+    assert "Traceback" not in answer.err
+    for word in words:
+        assert word in answer.err
+    return True
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(text, name="log.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("", (), ("empty",)),
+        ("user,item\n", (), ()),
+        ("user,item\na,b\n", ("--user", "usr"), ("did you mean 'user'",)),
+        ("user,item,rating\na,b,3\n", ("--false-positive", "ratin < 3"), ("did you mean 'rating'",)),
+        ("user,item,rating\na,b,1\nc,d,2\n", ("--false-positive", "rating < 3"), ()),
+        ("user,item,rating\na,b,3\n", ("--false-positive", "__import__('os').system('x')"), ()),
+        ("user,item\na,\nb,c\n", (), ()),
+        ("user,item,w\na,x,-1\nb,y,2\n", ("--weight", "w"), ()),
+        ("user,item,w\na,x,nan\nb,y,2\n", ("--weight", "w"), ()),
+        ("user,item\na,x\nb,y\n", ("--split", "time"), ("time",)),
+        ("user,item\na,x\nb,y\n", ("--split", "tme"), ("did you mean 'time'",)),
+        ("user,item\na,x\nb,y\n", ("--k-core", 3), ()),
+        ("user,item\na,x\nb,y\n", ("--model", "gmff"), ("did you mean 'gmf'",)),
+        ("user,item\na,x\nb,y\n", ("--denoiser", "trunc"), ("truncated",)),
+        ("user,item\na,x\nb,y\n", ("--beta", 1), ("no knob 'beta'",)),
+        ("user,item\na,x\nb,y\n", ("--max-drop-rate", 1.5), ("max_drop_rate is 1.5",)),
+        ("user,item\na,x\nb,y\n", ("--select-by", "accuracy"), ("select_by",)),
+        ("user,item\na,x\nb,y\n", ("--learning-rate", -1), ("learning_rate",)),
+        ("user,item\na,x\nb,y\n", ("--corruption", 0.5), ("no option 'corruption'",)),
+        ("user,item\na,x\nb,y\n", ("--drop-positives", 0.1, "--max-drop-rate", 0.1), ("both",)),
+    ],
+)
+def test_training_refuses_in_one_line(recsieve, write, tmp_path, text, options, words):
+    assert refused(recsieve("train", write(text), "--out", tmp_path / "run", *options), *words)
+    assert not (tmp_path / "run" / "metrics.json").exists()
+
+
+def test_a_missing_file_is_named(recsieve, tmp_path):
+    assert refused(recsieve("train", tmp_path / "nothing.csv"), "nothing.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,item\na,x\n",  # one line
+        "user,item\na,x\na,y\na,z\na,w\n",  # one user
+        "user,item\na,x\nb,x\nc,x\n",  # one item: every user has every item
+        "user,item\na,x\na,x\na,x\nb,y\n",  # repeated rows
+        f"user,item\n{'ä' * 5000},x\nb,{'漢' * 5000}\n",  # huge and non-ASCII ids
+    ],
+)
+def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text):
+    answer = recsieve("train", write(text), "--epochs", 1, "--out", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    assert recsieve("recommend", tmp_path / "run").code == 0
+
+
+def test_a_second_training_does_not_touch_the_first(recsieve, run_folder, log, columns):
+    before = {path: path.read_bytes() for path in run_folder.rglob("*") if path.is_file()}
+    assert refused(recsieve("train", log, *columns, "--epochs", 2, "--out", run_folder), "already holds a run")
+    assert before == {path: path.read_bytes() for path in run_folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_of_something_else_is_not_written_into(recsieve, log, columns, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("three years")
+    assert refused(recsieve("train", log, *columns, "--out", tmp_path / "mine"), "not a run of recsieve")
+    assert refused(recsieve("train", log, *columns, "--out", tmp_path / "mine", "--resume"), "not a run of recsieve")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_in_the_place_of_the_run_folder_is_left_alone(recsieve, log, columns, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    assert refused(recsieve("train", log, *columns, "--out", tmp_path / "run"), "is a file")
+
+
+def test_an_unwritable_folder_is_one_line(recsieve, log, columns):
+    assert refused(recsieve("train", log, *columns, "--epochs", 1, "--out", "/proc/nowhere/run"))
+
+
+def test_resuming_with_other_settings_or_data_is_refused(recsieve, run_folder, log, columns, tmp_path):
+    (run_folder / "metrics.json").unlink()
+    changed = tmp_path / "other.csv"
+    changed.write_text("\n".join(log.read_text().splitlines()[:-1]))
+    resume = ("--out", run_folder, "--resume", "--epochs", 2)
+    assert refused(recsieve("train", log, *columns, *resume, "--seed", 5), "seed = 0")
+    assert refused(recsieve("train", changed, *columns, *resume), "data has changed")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "recommend"])
+def test_what_is_no_run_folder_is_said_to_be_none(recsieve, tmp_path, command):
+    assert refused(recsieve(command, tmp_path / "none"), "not a run of recsieve")
+    assert refused(recsieve(command, tmp_path), "not a run of recsieve")
+
+
+@pytest.mark.parametrize("name", ["config.toml", "model.safetensors", "ids.parquet", "interactions.parquet"])
+@pytest.mark.parametrize("content", [b"", b"rubbish \xff\xfe", None])
+def test_a_damaged_run_is_one_line(recsieve, run_folder, tmp_path, name, content):
+    if content is None:
+        (run_folder / name).unlink()
+    else:
+        (run_folder / name).write_bytes(content)
+    assert refused(recsieve("recommend", run_folder))
+
+
+def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_folder):
+    text = (run_folder / "config.toml").read_text()
+    (run_folder / "config.toml").write_text(text.replace('model = "gmf"', 'model = "neumf"'))
+    assert refused(recsieve("evaluate", run_folder), "does not fit")
+
+
+def test_a_run_that_was_killed_says_how_to_go_on(recsieve, run_folder):
+    for name in ("model.safetensors", "metrics.json"):
+        (run_folder / name).unlink()
+    assert refused(recsieve("evaluate", run_folder), "--resume")
+
+
+def test_unknown_users_are_named(recsieve, run_folder):
+    assert refused(recsieve("recommend", run_folder, "--user", "nobody"), "nobody")
+
+
+def test_lists_can_only_be_written_in_a_known_format(recsieve, run_folder):
+    assert refused(recsieve("recommend", run_folder, "--out", "lists.xlsx"), ".parquet or .csv")
+
+
+def test_simulation_refuses_in_one_line(recsieve, tmp_path, run_folder):
+    assert refused(recsieve("simulate", "--like", "yelpp", "--out", tmp_path / "w"), "did you mean 'yelp'")
+    assert refused(recsieve("simulate", "--like", "yelp", "--scale", -1, "--out", tmp_path / "w"), "scale")
+    assert refused(recsieve("simulate", "--out", run_folder))
+
+
+def test_an_option_that_does_not_exist_is_exit_code_2(recsieve, log):
+    assert recsieve("train", log, "--colour", "red").code == 2
+
+
+def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log, columns, tmp_path, monkeypatch):
+    import errno
+
+    from recsieve.training import checkpoint
+
+    saved = checkpoint.save_file
+    calls = []
+
+    def full_on_the_third(tensors, path, metadata):
+        calls.append(path)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        saved(tensors, path, metadata=metadata)
+
+    monkeypatch.setattr(checkpoint, "save_file", full_on_the_third)
+    run = tmp_path / "run"
+    assert refused(recsieve("train", log, *columns, "--epochs", 5, "--out", run), "No space left")
+    assert checkpoint.load_checkpoint(run / "checkpoint" / "state.safetensors")["step"] > 0
+    assert recsieve("train", log, *columns, "--epochs", 5, "--out", run, "--resume").code == 0

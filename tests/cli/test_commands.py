@@ -1,0 +1,87 @@
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from recsieve.run_folder import RunFolder
+
+TRAIN = ("--epochs", 2, "--batch-size", 64)
+
+
+def test_help_imports_no_torch():
+    code = "import sys, recsieve.cli\nassert 'torch' not in sys.modules and 'polars' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("command", ["demo", "train", "evaluate", "recommend", "describe", "simulate", "paper"])
+def test_every_command_explains_itself(recsieve, command):
+    answer = recsieve(command, "--help")
+    assert answer.code == 0
+    assert "Usage" in answer.out
+
+
+@pytest.mark.parametrize("model", ["gmf", "neumf", "cdae"])
+@pytest.mark.parametrize("denoiser", ["keep-all", "truncated", "reweighted"])
+def test_a_log_becomes_a_run_folder_and_own_ids_come_back(recsieve, log, columns, tmp_path, model, denoiser):
+    run = tmp_path / "run"
+    options = ("--model", model, "--denoiser", denoiser, "--out", run)
+    answer = recsieve("train", log, *columns, *options, *TRAIN)
+    assert answer.code == 0, answer.err
+    for name in ("config.toml", "metrics.json", "history.parquet", "model.safetensors", "ids.parquet"):
+        assert (run / name).exists()
+    metrics = json.loads(recsieve("evaluate", run, "--json", "--k", 5).out)
+    assert metrics["recall@5"] == RunFolder(run).read_metrics()["test"]["recall@5"]
+    lists = json.loads(recsieve("recommend", run, "--user", "Zoë 3", "--k", 4, "--json").out)
+    assert [row["rank"] for row in lists] == [1, 2, 3, 4]
+    assert all(row["user"] == "Zoë 3" and row["item"].startswith("книга-") for row in lists)
+
+
+def test_recommendations_hold_nothing_the_user_has_unless_asked(recsieve, run_folder, log):
+    out = run_folder / "lists.parquet"
+    assert recsieve("recommend", run_folder, "--k", 30, "--out", out).code == 0
+    split = RunFolder(run_folder).read_split()
+    seen = pl.concat([split.train.to_frame(), split.validation.to_frame()]).select("user", "item")
+    assert pl.read_parquet(out).join(seen, on=["user", "item"], how="semi").height == 0
+    assert recsieve("recommend", run_folder, "--k", 30, "--include-seen", "--out", out).code == 0
+    assert pl.read_parquet(out).join(seen, on=["user", "item"], how="semi").height == seen.height
+
+
+def test_unknown_users_get_popular_items_if_asked_and_marked_as_such(recsieve, run_folder):
+    answer = recsieve("recommend", run_folder, "--user", "nobody", "--unknown", "popular", "--k", 2, "--json")
+    rows = json.loads(answer.out)
+    assert [row["popular"] for row in rows] == [True, True]
+    assert [row["score"] for row in rows] == [None, None]
+
+
+def test_the_same_seed_gives_the_same_weights(recsieve, log, columns, tmp_path):
+    for name in ("a", "b"):
+        recsieve("train", log, *columns, "--seed", 7, "--out", tmp_path / name, *TRAIN)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b")]
+    assert weights[0] == weights[1]
+
+
+def test_describe_counts_as_table_2_does(recsieve, log, columns):
+    facts = json.loads(recsieve("describe", log, *columns, "--json").out)
+    frame = pl.read_csv(log)
+    assert facts["users"] == frame["customer"].n_unique()
+    assert facts["items"] == frame["product"].n_unique()
+    assert facts["interactions"] == frame.height
+    assert facts["false_positives"] == (frame["rating"] < 3).sum()
+
+
+def test_a_ramp_longer_than_the_run_is_warned_about(recsieve, log, columns, tmp_path, caplog):
+    recsieve("train", log, *columns, "--ramp-steps", 99999, "--out", tmp_path / "run", *TRAIN)
+    assert "never reaches its maximum" in caplog.text
+
+
+def test_simulated_data_can_be_trained_on(recsieve, tmp_path):
+    answer = recsieve("simulate", "--like", "yelp", "--scale", 0.005, "--out", tmp_path / "yelp")
+    assert answer.code == 0, answer.err
+    facts = json.loads(
+        recsieve("describe", tmp_path / "yelp" / "train.parquet", "--false-positive", "rating < 3", "--json").out
+    )
+    assert (facts["users"], facts["interactions"]) == (228, 8363)
+    answer = recsieve("train", tmp_path / "yelp", "--false-positive", "rating < 3", "--out", tmp_path / "run", *TRAIN)
+    assert answer.code == 0, answer.err
