@@ -1,0 +1,38 @@
+"""The released files of the paper's authors: X.train.rating, X.valid.rating and X.test.negative.
+
+`user<TAB>item<TAB>flag` without a header, where flag 1 is a true positive and 0 a false positive; others who use the
+same layout keep stars in that column. A test file holds pairs that are all true positives.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from recsieve.errors import DataError
+
+RATED, CLEAN = (".rating", ".noisy"), ".negative"
+_NAMES = ("user", "item", "rating", "timestamp")
+# `1<TAB>2`, `1<TAB>2<TAB>1`, or `(1, 2)` and then items that were sampled as negatives.
+_PAIR = r"^\s*\(?\s*(?<user>\d+)\s*[,\t ]\s*(?<item>\d+)(?:\s*\)|\s|$)"
+
+
+def is_authors_file(name: str) -> bool:
+    """Whether a file is named as the authors name theirs."""
+    return name.endswith((*RATED, CLEAN))
+
+
+def name_columns(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
+    """Name the columns of a training or validation file: user, item, rating, and the time that some copies have."""
+    names = rows.collect_schema().names()
+    if not 2 <= len(names) <= len(_NAMES):
+        raise DataError(f"{path} has {len(names)} columns: give lines of user, item and flag with tabs between.")
+    return rows.rename(dict(zip(names, _NAMES, strict=False)))
+
+
+def scan_clean(path: Path) -> pl.LazyFrame:
+    """Open a test file: the user and the item that each line begins with."""
+    lines = pl.scan_lines(path, glob=False).filter(pl.col("line").str.strip_chars() != "")
+    pairs = lines.select(pl.col("line").str.extract_groups(_PAIR)).unnest("line")
+    return pairs.cast(pl.Int64, strict=False)

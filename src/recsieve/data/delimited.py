@@ -1,0 +1,128 @@
+"""Delimited text: which separator, whether there is a header, and where a line is ragged."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from recsieve.errors import DataError
+
+SEPARATORS = "\t,;|"
+_LINES_TO_LOOK_AT = 50
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A delimited text file and how it is written down."""
+
+    path: Path
+    separator: str
+    names: list[str]
+    lines_above: int  # the header and what is blank above the first row
+
+    @classmethod
+    def look_at(cls, path: Path, header: bool | None = None, asked: Collection[str] = ()) -> TextFile:
+        """Read off the first lines which separator a file has and whether it starts with a header."""
+        lines = _first_lines(path)
+        separator = find_separator([line for line in lines if line.strip()])
+        filled = [number for number, line in enumerate(lines) if line.strip()]
+        cells = next(csv.reader([lines[filled[0]]], delimiter=separator))
+        has_header = header if header is not None else looks_like_header(cells, asked)
+        names = _distinct_names(cells) if has_header else [f"column_{number}" for number in range(1, len(cells) + 1)]
+        return cls(path, separator, names, lines_above=[*filled, len(lines)][has_header])
+
+    def scan(self) -> pl.LazyFrame:
+        """Open the file lazily, every cell a string; blank lines are left out."""
+        rows = pl.scan_csv(
+            self.path,
+            has_header=False,
+            skip_lines=self.lines_above,
+            separator=self.separator,
+            schema=dict.fromkeys(self.names, pl.String()),
+            glob=False,
+        )
+        # polars refuses a line that is too long only where every column is looked at, as here.
+        return rows.filter(~pl.all_horizontal(pl.all().is_null()))
+
+    def refuse_ragged(self) -> None:
+        """Raise an error that names the first line with too few or too many cells, if there is one."""
+        cells = pl.col("line").str.count_matches(self.separator, literal=True) + 1
+        ragged = (
+            pl.scan_lines(self.path, glob=False, row_index_name="number", row_index_offset=1)
+            .filter(pl.col("number") > self.lines_above, pl.col("line").str.strip_chars() != "")
+            .filter(~pl.col("line").str.contains('"', literal=True))  # a separator in quotes is none
+            .select("number", cells=cells)
+            .filter(pl.col("cells") != len(self.names))
+            .head(1)
+            .collect()
+        )
+        if not ragged.is_empty():
+            number, found = ragged.row(0)
+            raise DataError(
+                f"line {number:,} of {self.path} has {found} cells where {len(self.names)} are expected: "
+                "write every line with the same columns, and in quotes what contains the separator."
+            )
+
+
+def find_separator(lines: list[str]) -> str:
+    """The separator that cuts every line into the same, largest number of cells."""
+    unquoted = [re.sub(r'"[^"]*"', "", line) for line in lines]
+
+    def merit(separator: str) -> tuple[bool, int]:
+        counts = [line.count(separator) for line in unquoted]
+        return min(counts) == max(counts), counts[0]
+
+    return max((each for each in SEPARATORS if each in unquoted[0]), key=merit, default=",")
+
+
+def looks_like_header(cells: list[str], asked: Collection[str]) -> bool:
+    """Whether a first line names columns: it has a name that was asked for, or no number."""
+    if not {cell.strip() for cell in cells}.isdisjoint(asked):
+        return True
+    if asked and all(re.fullmatch(r"column_\d+", name) for name in asked):
+        return False
+    return not any(_is_number(cell) for cell in cells)
+
+
+def typed(text: pl.Series) -> pl.Series:
+    """Text as integers, numbers or true and false where all of it can be read so; words for 'missing' are null."""
+    stripped = text.str.strip_chars()
+    cells = stripped.set(stripped.str.to_lowercase().is_in(["", "na", "n/a", "nan", "null", "none", "\\n"]), None)
+    for dtype in (pl.Int64, pl.Float64):
+        try:
+            return cells.cast(dtype)
+        except pl.exceptions.InvalidOperationError:
+            continue
+    lower = cells.str.to_lowercase()
+    return lower == "true" if lower.is_in(["true", "false"]).all() else text
+
+
+def _first_lines(path: Path) -> list[str]:
+    head = pl.scan_lines(path, glob=False).head(_LINES_TO_LOOK_AT).collect().to_series()
+    lines = [line.strip("\r\n\ufeff") for line in head]
+    if not any(line.strip() for line in lines):
+        raise DataError(f"{path} is empty: give a file with one interaction a line.")
+    if any("\x00" in line for line in lines):
+        raise DataError(f"{path} is not text: give a CSV or TSV file in UTF-8, or a Parquet file.")
+    return lines
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _distinct_names(cells: list[str]) -> list[str]:
+    names: list[str] = []
+    for number, cell in enumerate(cells, start=1):
+        name = cell.strip() or f"column_{number}"
+        names.append(f"{name}_{number}" if name in names else name)
+    return names

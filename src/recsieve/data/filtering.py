@@ -1,0 +1,87 @@
+"""Which interactions stay: repeated pairs become one, and the rare users and items of a k-core go."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.data.interactions import TRUE, Interactions
+from recsieve.errors import ConfigError, DataError
+
+logger = logging.getLogger(__name__)
+
+
+def pair_keys(data: Interactions) -> NDArray[np.int64]:
+    """One number for each interaction's pair of user and item."""
+    return data.users.astype(np.int64) * data.n_items + data.items
+
+
+def merge_repeats(data: Interactions) -> Interactions:
+    """Make repeated pairs one, in the place where the pair first occurs.
+
+    It is a false positive only if none of its repeats was satisfying: one TRUE makes it TRUE, else one FALSE makes it
+    FALSE, else it stays UNKNOWN. Weights add up, and the time is the latest.
+    """
+    pairs = pair_keys(data)
+    in_order = np.sort(pairs)
+    twice = in_order[1:][in_order[1:] == in_order[:-1]]
+    if len(twice) == 0:
+        return data
+    repeated = pl.Series(pairs).is_in(pl.Series(twice).implode())
+    rows = _columns(data).with_columns(pair=pairs, row=pl.int_range(pl.len()))
+    merged = rows.filter(repeated).group_by("pair").agg(**_merged_columns(data), row=pl.col("row").min())
+    result = pl.concat([rows.filter(~repeated), merged.select(rows.columns)]).sort("row")
+    logger.info("merged %s repeats of pairs of user and item", f"{len(data) - result.height:,}")
+    return replace(data, **{name: result[name].to_numpy() for name in result.drop("pair", "row").columns})  # type: ignore[arg-type]
+
+
+def k_core(data: Interactions, k: int) -> Interactions:
+    """Keep the users and items with at least k interactions among themselves; only their ids remain (0 keeps all)."""
+    if k < 0:
+        raise ConfigError(f"k_core is {k}, but it is the fewest interactions to keep a user or item: give 0 or more.")
+    if k == 0:
+        return data
+    kept = np.arange(len(data))
+    while True:
+        users, items = data.users[kept], data.items[kept]
+        enough = (np.bincount(users)[users] >= k) & (np.bincount(items)[items] >= k) if len(kept) else np.ones(0, bool)
+        if enough.all():
+            break
+        kept = kept[enough]
+    if len(kept) == 0:
+        raise DataError(f"no user and item have {k} interactions among themselves: give a k_core smaller than {k}.")
+    return _without_unused_ids(data.take(kept))
+
+
+def _without_unused_ids(data: Interactions) -> Interactions:
+    """Number users and items anew so that each of them occurs."""
+    codes, tables = {}, {}
+    for name, counts, ids in (
+        ("users", data.user_counts(), data.user_ids),
+        ("items", data.item_counts(), data.item_ids),
+    ):
+        occurs = counts > 0
+        codes[name] = (np.cumsum(occurs, dtype=np.int32) - 1)[getattr(data, name)]
+        tables[name] = ids.filter(pl.Series(occurs))
+    return replace(data, **codes, user_ids=tables["users"], item_ids=tables["items"])
+
+
+def _columns(data: Interactions) -> pl.DataFrame:
+    names = ("users", "items", "false_positive", "weight", "time")
+    return pl.DataFrame({name: column for name in names if (column := getattr(data, name)) is not None})
+
+
+def _merged_columns(data: Interactions) -> dict[str, pl.Expr]:
+    flag = pl.col("false_positive")
+    merged = {
+        "users": pl.col("users").first(),
+        "items": pl.col("items").first(),
+        "false_positive": pl.when((flag == TRUE).any()).then(pl.lit(TRUE, pl.Int8)).otherwise(flag.max()),
+        "weight": pl.col("weight").sum(),
+        "time": pl.col("time").max(),
+    }
+    return {name: expression for name, expression in merged.items() if getattr(data, name) is not None}

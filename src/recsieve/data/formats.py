@@ -1,0 +1,91 @@
+"""From anybody's log to Interactions: read, told true from false, coded, each pair once."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.data.columns import ITEM, TIME, USER, WEIGHT, Names, Rows, read_rows
+from recsieve.data.filtering import merge_repeats
+from recsieve.data.ids import encode_ids, ids_as_codes
+from recsieve.data.interactions import TRUE, UNKNOWN, Interactions
+from recsieve.data.labelling import columns_of, false_positive_flags, is_zero_or_one, refuse_unknown_column
+from recsieve.data.tables import Source, readable
+
+logger = logging.getLogger(__name__)
+
+
+def read_interactions(
+    source: Source,
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    false_positive: str | None = None,
+    time: str | None = None,
+    weight: str | None = None,
+    header: bool | None = None,
+) -> Interactions:
+    """Read interactions from a file, a folder of parts or a data frame, with repeated pairs merged.
+
+    `source` is CSV or TSV (also .gz, .zst), Parquet, a folder of either, a RecBole .inter file, a file of the paper's
+    authors, or a polars or pandas frame. `user`, `item` and `time` name columns, and are guessed if left out.
+    `false_positive` is a rule over columns that marks noise, such as `rating < 3`; `header` overrules what the first
+    line looks like.
+    """
+    rows = read_rows(source, Names(user, item, false_positive, time, weight), header)
+    return merge_repeats(encode([rows], false_positive)[0])
+
+
+def encode(parts: list[Rows], rule: str | None) -> list[Interactions]:
+    """Code the rows of all parts over the same users and items, row by row as they stand."""
+    with readable("the parts together"):
+        frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    flags = _flags(frame, parts, rule)
+    authors = all(part.is_authors for part in parts)
+    users, user_ids = ids_as_codes(frame[USER], "user") if authors else encode_ids(frame[USER])
+    items, item_ids = ids_as_codes(frame[ITEM], "item") if authors else encode_ids(frame[ITEM])
+    weight = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
+    # A time that was guessed may be there in some parts only, which is as good as none.
+    time = frame[TIME].to_numpy() if TIME in frame.columns and not frame[TIME].has_nulls() else None
+    data = Interactions(users, items, user_ids, item_ids, flags, weight, time)
+    ends = np.cumsum([part.frame.height for part in parts])
+    sliced = [data.take(slice(end - part.frame.height, end)) for part, end in zip(parts, ends, strict=True)]
+    return [_without_empty_flags(part) for part in sliced]
+
+
+def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None) -> NDArray[np.int8]:
+    """Tell true from false positives by the rule, or in the authors' files by their flag."""
+    clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
+    if rule is None:
+        rule = _authors_rule(frame, parts)
+    else:
+        for name in columns_of(rule):
+            if name not in frame.columns and not clean.all():
+                refuse_unknown_column(rule, name, parts[0].source_columns)
+    if rule is None or clean.all():
+        flags = np.full(frame.height, UNKNOWN, np.int8)
+    else:
+        flags = false_positive_flags(frame, rule).copy()
+    flags[clean] = TRUE
+    return flags
+
+
+def _authors_rule(frame: pl.DataFrame, parts: list[Rows]) -> str | None:
+    """The rule of the authors' files: flag 0 is a false positive. There is none where the column holds stars."""
+    if "rating" not in frame.columns or not any(part.is_authors for part in parts):
+        return None
+    if is_zero_or_one(frame["rating"]):
+        return "rating = 0"
+    logger.warning(
+        "the third column is more than the flags 0 and 1, so it is not known which interactions are false positives: "
+        'say it with a rule, such as false_positive="rating < 3"'
+    )
+    return None
+
+
+def _without_empty_flags(data: Interactions) -> Interactions:
+    return data if data.has_flags else replace(data, false_positive=None)

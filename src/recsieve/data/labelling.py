@@ -1,0 +1,109 @@
+"""Rules that turn a rating, a dwell time or a return into "this interaction was a false positive"."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
+from recsieve.errors import ConfigError, DataError, did_you_mean
+
+logger = logging.getLogger(__name__)
+
+_EXAMPLES = "such as: rating < 3, or: hours < 1 or returned, with unusual column names in double quotes"
+# polars would let a rule hold a query, and a query can name files. A rule is about the columns of a row. Comments and
+# unusual ways to quote are refused too, since a quotation mark in them could hide a query from the search.
+_QUERY = re.compile(r"\b(select|from|with|values|table)\b", re.IGNORECASE)
+_HIDING = re.compile(r"--|/\*|\$|\\")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+
+
+def false_positive_flags(frame: pl.DataFrame, rule: str) -> NDArray[np.int8]:
+    """Say of each row whether the rule marks it as a false positive; UNKNOWN where what it asks about is missing."""
+    expression = parse_rule(rule)
+    for name in expression.meta.root_names():
+        refuse_unknown_column(rule, name, frame.columns)
+    marks = _evaluate(frame, expression, rule)
+    flags = marks.replace_strict({True: FALSE, False: TRUE}, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()
+    _refuse_useless(flags, rule)
+    return flags
+
+
+def columns_of(rule: str) -> list[str]:
+    """The columns that a rule asks about."""
+    return list(dict.fromkeys(parse_rule(rule).meta.root_names()))
+
+
+def parse_rule(rule: str) -> pl.Expr:
+    """Read a rule as an SQL expression over columns; nothing in it is ever run as Python."""
+    if _HIDING.search(rule) or _QUERY.search(_QUOTED.sub("", rule)):
+        raise ConfigError(f"the rule '{rule}' is more than a comparison of columns: give one {_EXAMPLES}.")
+    try:
+        expression = pl.sql_expr(rule)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"the rule '{rule}' cannot be read ({reason}): give one {_EXAMPLES}.") from error
+    if not expression.meta.root_names():
+        raise ConfigError(f"the rule '{rule}' names no column: give one {_EXAMPLES}.")
+    return expression
+
+
+def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
+    """Raise an error if a rule asks about a column that is not there."""
+    if name not in columns:
+        raise DataError(f"the rule '{rule}' asks about a column '{name}': {did_you_mean(name, columns)}")
+
+
+def is_zero_or_one(column: pl.Series) -> bool:
+    """Whether a column of numbers holds nothing but 0, 1 and what is missing."""
+    return column.dtype.is_numeric() and bool(((column == 0) | (column == 1)).all())
+
+
+def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str) -> pl.Series:
+    """The rule's answer as one boolean a row, null where it is unknown."""
+    asked = frame.select(list(dict.fromkeys(expression.meta.root_names()))).with_columns(
+        pl.selectors.float().fill_nan(None)
+    )
+    try:
+        answer = asked.select(expression.alias("marks"))
+    except pl.exceptions.PolarsError as error:
+        answer = _evaluate_with_booleans(asked, expression, rule, error)
+    if answer.shape != (frame.height, 1):
+        raise DataError(f"the rule '{rule}' gives {answer.height} values for {frame.height} rows: compare each row.")
+    return _as_boolean(answer["marks"], rule)
+
+
+def _evaluate_with_booleans(asked: pl.DataFrame, expression: pl.Expr, rule: str, error: Exception) -> pl.DataFrame:
+    """Try again with columns of 0 and 1 as false and true: `hours < 1 or returned`."""
+    try:
+        return asked.with_columns(column.cast(pl.Boolean) for column in asked if is_zero_or_one(column)).select(
+            expression.alias("marks")
+        )
+    except pl.exceptions.PolarsError:
+        reason = str(error).splitlines()[0]
+        kinds = ", ".join(f"{name} is {dtype}" for name, dtype in asked.schema.items())
+        raise DataError(f"the rule '{rule}' does not fit the columns ({kinds}): {reason}.") from error
+
+
+def _as_boolean(answer: pl.Series, rule: str) -> pl.Series:
+    if answer.dtype in (pl.Boolean, pl.Null):
+        return answer.cast(pl.Boolean)
+    if is_zero_or_one(answer):
+        return answer == 1
+    raise DataError(
+        f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {_EXAMPLES}."
+    )
+
+
+def _refuse_useless(flags: NDArray[np.int8], rule: str) -> None:
+    if len(flags) and (flags == FALSE).all():
+        raise DataError(
+            f"the rule '{rule}' marks all {len(flags):,} interactions as false positives, so that nothing is left "
+            "to recommend: turn it round, or choose a lower limit."
+        )
+    if not (flags == FALSE).any():
+        logger.warning("the rule '%s' marks none of %s interactions as a false positive", rule, f"{len(flags):,}")

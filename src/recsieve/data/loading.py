@@ -1,0 +1,123 @@
+"""From a source to a split: one that is given as files, or one made here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from recsieve.data.columns import Names, read_rows
+from recsieve.data.filtering import k_core as keep_k_core
+from recsieve.data.filtering import merge_repeats
+from recsieve.data.formats import encode
+from recsieve.data.interactions import FALSE, Interactions
+from recsieve.data.splitting import RATIOS, Split, SplitReport, check_split, split_interactions
+from recsieve.data.tables import Source, is_data_file, readable
+from recsieve.errors import ConfigError, DataError
+
+# What a file of the training, the validation and the test part has in its name.
+_PART_WORDS = ({"train", "training"}, {"valid", "validation", "val", "dev"}, {"test", "testing"})
+
+
+def load_split(
+    source: Source,
+    *,
+    validation: Source | None = None,
+    test: Source | None = None,
+    split: str = "random",
+    ratios: Sequence[float] = RATIOS,
+    seed: int = 0,
+    k_core: int = 0,
+    user: str | None = None,
+    item: str | None = None,
+    false_positive: str | None = None,
+    time: str | None = None,
+    weight: str | None = None,
+    header: bool | None = None,
+    check: bool = True,
+) -> tuple[Split, SplitReport]:
+    """Read a split that is given, or read interactions and split them.
+
+    A split is given by `validation` or `test`, or by a folder with files that have train, valid and test in their
+    names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with the
+    repeats and overlaps that `check_split` would otherwise remove.
+    """
+    names = Names(user, item, false_positive, time, weight)
+    given = _find_parts(source, validation, test)
+    sources = [read_rows(part, names, header) for part in given.values()]
+    parts = dict(zip(given, encode(sources, false_positive), strict=True))
+    if len(parts) == 1:
+        data = keep_k_core(merge_repeats(parts["train"]), k_core)
+        return split_interactions(data, split, ratios, seed), SplitReport()
+    if k_core:
+        raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
+    made = _given_split(parts)
+    made, report = check_split(made) if check else (made, SplitReport())
+    return _with_missing_parts(made, parts, split, ratios, seed), report
+
+
+def _find_parts(source: Source, validation: Source | None, test: Source | None) -> dict[str, Source]:
+    """Which sources are the parts: those that were given, or the files in a folder that say so in their names."""
+    if validation is None and test is None and isinstance(source, str | Path) and Path(source).is_dir():
+        with readable(str(source)):
+            return _find_parts_in(Path(source))
+    parts = {"train": source, "validation": validation, "test": test}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _find_parts_in(folder: Path) -> dict[str, Source]:
+    train, validation, tests = (_entries_named(folder, words) for words in _PART_WORDS)
+    if not validation and not tests:
+        return {"train": folder}
+    if not train:
+        raise DataError(f"the folder {folder} has no training file: give the path of a file to train on.")
+    false = [path for path in tests if "false" in _words(path)]
+    noisy = [path for path in tests if "noisy" in _words(path)]
+    clean = [path for path in tests if path not in false + noisy]
+    # A noisy test beside a clean one tells the false positives; alone it is the test.
+    parts = {
+        "train": train,
+        "validation": validation,
+        "test": clean or noisy,
+        "noisy test": noisy if clean else [],
+        "false positives": false,
+    }
+    return {name: paths for name, paths in parts.items() if paths}
+
+
+def _entries_named(folder: Path, words: set[str]) -> list[Path]:
+    """The files and folders of data in a folder whose names have one of the words."""
+    return [path for path in sorted(folder.iterdir()) if _words(path) & words and (path.is_dir() or is_data_file(path))]
+
+
+def _words(path: Path) -> set[str]:
+    return set(re.split(r"[^a-z]+", path.name.lower()))
+
+
+def _given_split(parts: dict[str, Interactions]) -> Split:
+    """Put given parts together; what is not given is empty, and the known noise comes from the file that tells it."""
+    nothing = parts["train"].take(slice(0))
+    split = Split.from_parts(parts["train"], parts.get("validation", nothing), parts.get("test", nothing))
+    if "false positives" in parts:
+        false = parts["false positives"]
+        return replace(split, test_false_positives=replace(false, false_positive=np.full(len(false), FALSE, np.int8)))
+    if "noisy test" in parts:
+        noisy = parts["noisy test"]
+        return replace(split, test_false_positives=noisy.take(noisy.is_false_positive))
+    return split
+
+
+def _with_missing_parts(
+    split: Split, parts: dict[str, Interactions], how: str, ratios: Sequence[float], seed: int
+) -> Split:
+    """Take the validation or the test that is not given out of training."""
+    if "validation" in parts and "test" in parts:
+        return split
+    if "test" in parts:
+        taken = split_interactions(split.train, how, (*ratios[:2], 0), seed)
+        return replace(split, train=taken.train, validation=taken.validation)
+    taken = split_interactions(split.train, how, (ratios[0], 0, *ratios[2:]), seed)
+    return replace(taken, validation=split.validation)

@@ -1,0 +1,201 @@
+"""Splits into training, validation and test, and the checker that makes a given split disjoint."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.data.filtering import merge_repeats, pair_keys
+from recsieve.data.interactions import Interactions
+from recsieve.errors import ConfigError, DataError, did_you_mean
+
+logger = logging.getLogger(__name__)
+
+TRAIN, VALIDATION, TEST = 0, 1, 2
+RATIOS = (0.8, 0.1, 0.1)
+# Users with fewer interactions keep them all for training: there is nothing to learn from otherwise.
+FEWEST_TO_SPLIT = 3
+
+
+@dataclass(frozen=True)
+class Split:
+    """Three parts over the same users and items; training and validation keep the noise, the test does not."""
+
+    train: Interactions
+    validation: Interactions
+    test: Interactions  # without the known false positives
+    test_false_positives: Interactions  # and these are they
+
+    @classmethod
+    def from_parts(cls, train: Interactions, validation: Interactions, test: Interactions) -> Split:
+        """Take the known false positives out of the test."""
+        noise = test.is_false_positive
+        return cls(train, validation, test.take(~noise), test.take(noise))
+
+
+def split_interactions(
+    data: Interactions, how: str = "random", ratios: Sequence[float] = RATIOS, seed: int = 0
+) -> Split:
+    """Split at random per user ("random"), at two moments ("time"), or off each user's end ("leave-last-out").
+
+    `ratios` are the shares of training, validation and test; a part with ratio 0 stays empty.
+    """
+    if how not in SPLITTERS:
+        raise ConfigError(f"there is no split '{how}': {did_you_mean(how, SPLITTERS)}")
+    if len(data) == 0:
+        raise DataError("there are no interactions to split: give at least one.")
+    part = SPLITTERS[how](data, _shares(ratios), np.random.default_rng(seed))
+    train, validation, test = (data.take(part == number) for number in (TRAIN, VALIDATION, TEST))
+    for name, rows, ratio in (("validation", validation, ratios[1]), ("test", test, ratios[2])):
+        if ratio and not len(rows):
+            logger.warning("the %s part of the split is empty: there are too few interactions", name)
+    return Split.from_parts(train, validation, test)
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """What was wrong with a split, in rows: repeated inside a part, or in an earlier part too."""
+
+    repeated_in_train: int = 0
+    repeated_in_validation: int = 0
+    repeated_in_test: int = 0
+    validation_in_train: int = 0
+    test_in_train: int = 0
+    test_in_validation: int = 0
+    false_positives_elsewhere: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(astuple(self))
+
+    def lines(self) -> list[str]:
+        """A sentence for each thing that was wrong and what was done; none if all was well."""
+        repeats = {
+            "training": self.repeated_in_train,
+            "validation": self.repeated_in_validation,
+            "test": self.repeated_in_test,
+        }
+        overlaps = {
+            ("validation", "training"): self.validation_in_train,
+            ("test", "training"): self.test_in_train,
+            ("test", "validation"): self.test_in_validation,
+        }
+        sentences = [
+            f"{count:,} rows of the {part} part repeat a pair: each pair was made one row."
+            for part, count in repeats.items()
+            if count
+        ]
+        sentences += [
+            f"{count:,} pairs of the {later} part are also in the {earlier} part: they stay in the {earlier} part only."
+            for (later, earlier), count in overlaps.items()
+            if count
+        ]
+        if count := self.false_positives_elsewhere:
+            sentences.append(
+                f"{count:,} false positives of the test repeat or are in another part: they were left out."
+            )
+        return sentences
+
+
+def check_split(split: Split) -> tuple[Split, SplitReport]:
+    """Make the parts of a split disjoint and free of repeats, and report what had to be done.
+
+    Repeats are merged as in `merge_repeats`; a pair in two parts stays in the earlier one.
+    """
+    train, validation, test = (merge_repeats(part) for part in (split.train, split.validation, split.test))
+    in_train, test_in_train = _also_in(validation, train), _also_in(test, train)
+    test_in_validation = _also_in(test, validation) & ~test_in_train
+    validation_kept = validation.take(~in_train)
+    test_kept = test.take(~(test_in_train | test_in_validation))
+    noise = merge_repeats(split.test_false_positives)
+    noise = noise.take(~(_also_in(noise, train) | _also_in(noise, validation) | _also_in(noise, test)))
+    report = SplitReport(
+        len(split.train) - len(train),
+        len(split.validation) - len(validation),
+        len(split.test) - len(test),
+        int(in_train.sum()),
+        int(test_in_train.sum()),
+        int(test_in_validation.sum()),
+        len(split.test_false_positives) - len(noise),
+    )
+    return Split(train, validation_kept, test_kept, noise), report
+
+
+def _also_in(part: Interactions, earlier: Interactions) -> NDArray[np.bool_]:
+    return pl.Series(pair_keys(part)).is_in(pl.Series(pair_keys(earlier)).implode()).to_numpy()
+
+
+def _shares(ratios: Sequence[float]) -> NDArray[np.float64]:
+    """Ratios as shares of one."""
+    valid = len(ratios) == 3 and all(math.isfinite(ratio) and ratio >= 0 for ratio in ratios) and ratios[0] > 0
+    if not valid:
+        raise ConfigError(
+            f"the ratios are {tuple(ratios)}, but they are the shares of training, validation and test: "
+            "give three numbers from 0, the first above 0, e.g. 0.8, 0.1 and 0.1."
+        )
+    return np.asarray(ratios, np.float64) / math.fsum(ratios)
+
+
+def _random_per_user(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
+    """Deal each user's interactions at random; parts have the right size on average, and within one for each user."""
+    counts, place = _places(data, random.permutation(len(data)))
+    # Where a user's n interactions stand between 0 and n; the random start gives small users their fair chance.
+    position = place + random.random(data.n_users)[data.users]
+    part = np.searchsorted(_ends(shares), position / counts, side="right").astype(np.int8)
+    part[(place == 0) | (counts < FEWEST_TO_SPLIT)] = TRAIN
+    return part
+
+
+def _by_time(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
+    """Cut at two moments, so that nothing in an earlier part is later than anything in a later part."""
+    times = np.sort(_times(data, "time"))
+    ends = np.rint(np.cumsum(shares)[:2] * len(data)).astype(int)  # rows up to the end of training and of validation
+    last_moments = times[np.maximum(ends, 1) - 1]
+    return np.searchsorted(last_moments, _times(data, "time"), side="left").astype(np.int8)
+
+
+def _leave_last_out(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
+    """Each user's last interaction is for the test, the one before for validation."""
+    counts, place = _places(data, np.argsort(_times(data, "leave-last-out"), kind="stable"))
+    from_end = counts - 1 - place
+    part = np.full(len(data), TRAIN, np.int8)
+    for position, number in enumerate(number for number in (TEST, VALIDATION) if shares[number] > 0):
+        part[from_end == position] = number
+    part[counts < FEWEST_TO_SPLIT] = TRAIN
+    return part
+
+
+SPLITTERS: dict[str, Callable[[Interactions, NDArray[np.float64], np.random.Generator], NDArray[np.int8]]] = {
+    "random": _random_per_user,
+    "time": _by_time,
+    "leave-last-out": _leave_last_out,
+}
+
+
+def _places(data: Interactions, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each interaction how many its user has, and which of them it is in an order of all."""
+    counts = data.user_counts()
+    # Sorting numbers made of user and position is a stable sort by user, and far faster than a sort of indices.
+    by_user = np.sort(data.users[order].astype(np.int64) * len(order) + np.arange(len(order)))
+    rows = order[by_user % max(len(order), 1)]
+    place = np.empty(len(data), np.int64)
+    place[rows] = np.arange(len(data)) - (np.cumsum(counts) - counts)[data.users[rows]]
+    return counts[data.users], place
+
+
+def _ends(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where training and validation end between 0 and 1; nothing ends where nothing comes after it."""
+    comes_after = np.array([shares[VALIDATION] + shares[TEST], shares[TEST]])
+    return np.where(comes_after > 0, np.cumsum(shares)[:2], np.inf)
+
+
+def _times(data: Interactions, how: str) -> NDArray[np.int64]:
+    if data.time is None:
+        raise DataError(f"the split '{how}' needs times, but none were read: give time= a column, or split='random'.")
+    return data.time

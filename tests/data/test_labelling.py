@@ -1,0 +1,93 @@
+"""Rules for false positives."""
+
+import logging
+
+import polars as pl
+import pytest
+
+from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
+from recsieve.data.labelling import columns_of, false_positive_flags
+from recsieve.errors import ConfigError, DataError
+
+FRAME = pl.DataFrame(
+    {
+        "rating": [1.0, 5.0, None, float("nan")],
+        "returned": [0, 1, 0, 0],
+        "skipped": [True, False, None, False],
+        "comment": ["bad", "select from good", None, ""],
+        "dwell seconds": [1, 2, 30, 40],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "flags"),
+    [
+        ("rating < 3", [FALSE, TRUE, UNKNOWN, UNKNOWN]),
+        ("rating between 4 and 5", [TRUE, FALSE, UNKNOWN, UNKNOWN]),
+        ("skipped", [FALSE, TRUE, UNKNOWN, TRUE]),
+        ("returned", [TRUE, FALSE, TRUE, TRUE]),
+        ("not returned", [FALSE, TRUE, FALSE, FALSE]),
+        ("rating < 3 or returned", [FALSE, FALSE, UNKNOWN, UNKNOWN]),
+        ("rating < 3 OR skipped", [FALSE, TRUE, UNKNOWN, UNKNOWN]),
+        ("rating < 3 and returned", [TRUE, TRUE, TRUE, TRUE]),
+        ("comment = 'select from good'", [TRUE, FALSE, UNKNOWN, TRUE]),
+        ('"dwell seconds" < 10', [FALSE, FALSE, TRUE, TRUE]),
+        ("rating is null", [TRUE, TRUE, FALSE, FALSE]),
+        ("rating < avg(rating)", [FALSE, TRUE, UNKNOWN, UNKNOWN]),
+        ("case when returned = 1 then 1 else 0 end", [TRUE, FALSE, TRUE, TRUE]),
+    ],
+)
+def test_a_rule_marks_what_it_says_and_leaves_unknown_what_is_missing(rule, flags):
+    assert false_positive_flags(FRAME, rule).tolist() == flags
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "rating in (select x from read_csv('{file}'))",
+        "rating in (FROM read_csv('{file}'))",
+        "exists (SeLeCt 1)",
+        "rating < 3 -- '\n or rating in (select x from read_csv('{file}')) -- '",
+        "$$ ' $$ = comment or rating in (select x from read_csv('{file}')) or comment = $$ ' $$",
+        "rating in (values (1), (2))",
+        "read_csv('{file}')",
+        "__import__('os').system('true')",
+        "rating < 3; drop table x",
+        "rating <",
+        "",
+        "1 = 1",
+        "columns('.*')",
+    ],
+)
+def test_what_is_no_comparison_of_columns_is_refused(rule, tmp_path):
+    (tmp_path / "secret.csv").write_text("x\n1\n")
+    with pytest.raises(ConfigError, match="rating < 3"):
+        false_positive_flags(FRAME, rule.format(file=tmp_path / "secret.csv"))
+
+
+@pytest.mark.parametrize("rule", ["rating", "comment", "max(rating) > 3", "comment < 3", "array_agg(skipped)"])
+def test_a_rule_that_does_not_say_yes_or_no_of_each_row_is_refused(rule):
+    with pytest.raises(DataError, match="the rule"):
+        false_positive_flags(FRAME, rule)
+
+
+def test_an_unknown_column_is_named_with_the_closest_one():
+    with pytest.raises(DataError, match="did you mean 'rating'"):
+        false_positive_flags(FRAME, "ratings < 3")
+
+
+def test_a_rule_that_marks_everything_is_refused():
+    with pytest.raises(DataError, match="marks all 2 interactions"):
+        false_positive_flags(pl.DataFrame({"rating": [1, 2]}), "rating < 3")
+
+
+def test_a_rule_that_marks_nothing_is_warned_about(caplog):
+    with caplog.at_level(logging.WARNING):
+        flags = false_positive_flags(pl.DataFrame({"rating": [4, 5]}), "rating < 3")
+    assert flags.tolist() == [TRUE, TRUE]
+    assert "marks none of 2" in caplog.text
+
+
+def test_a_rule_names_its_columns_once():
+    assert columns_of('hours < 1 or hours > 9 or "was returned"') == ["hours", "was returned"]
