@@ -142,6 +142,7 @@ BAD_TEXT = {
     "nul bytes": (b"user,item\n\x00\x00,\x01\n", "is not text"),
     "half a gzip": (gzip.compress(b"user,item\n" + b"1,2\n" * 999)[:-9], "cannot be read"),
     "a broken Parquet": (b"PAR1" + b"\x07" * 99, "cannot be read"),
+    "lone carriage returns": ("user,item\r1,2\r", "end lines with a newline"),
     "an open quote": ('user,item\n"1,2\n3,4\n', "cannot be read"),
 }
 

@@ -31,7 +31,7 @@ class TextFile:
         lines = _first_lines(path)
         separator = find_separator([line for line in lines if line.strip()])
         filled = [number for number, line in enumerate(lines) if line.strip()]
-        cells = next(csv.reader([lines[filled[0]]], delimiter=separator))
+        cells = _cells(lines[filled[0]], separator, path)
         has_header = header if header is not None else looks_like_header(cells, asked)
         names = _distinct_names(cells) if has_header else [f"column_{number}" for number in range(1, len(cells) + 1)]
         return cls(path, separator, names, lines_above=[*filled, len(lines)][has_header])
@@ -110,6 +110,13 @@ def _first_lines(path: Path) -> list[str]:
     if any("\x00" in line for line in lines):
         raise DataError(f"{path} is not text: give a CSV or TSV file in UTF-8, or a Parquet file.")
     return lines
+
+
+def _cells(line: str, separator: str, path: Path) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error as error:
+        raise DataError(f"the first line of {path} cannot be read ({error}): end lines with a newline.") from error
 
 
 def _is_number(cell: str) -> bool:
