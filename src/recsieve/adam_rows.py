@@ -1,0 +1,254 @@
+"""Adam over single rows of a table: the kernels under `LazyAdam`, on numpy arrays only.
+
+A row without gradient after step `start` still moves under Adam, at every later step s by
+m · rate_s·β1^(s-start) / (√v · scale_s·β2^((s-start)/2) + ε) with rate_s = lr_s/(1-β1^s), scale_s = 1/√(1-β2^s).
+The sum of weight/(node·√v + ε) over many steps equals, to rounding, the same sum over only two nodes with the same
+first four moments (Gauss quadrature). The two depend on `start` and the present step, not on the row.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Missed steps that weigh less than this against the first are left out: far below the rounding of float32.
+NEGLIGIBLE = 1e-9
+# The largest relative error of a movement by quadrature; a row that would exceed it takes its steps one by one.
+TOLERANCE = 1e-7
+# Moments below this are cleared: arithmetic on denormal numbers is many times slower, and what they move is nothing.
+TINY = np.float32(1e-37)
+# Instead of the step up to which a row is, where it had no gradient yet: there is nothing to catch up.
+NEVER = -1
+
+_strict = njit(cache=True, nogil=True, error_model="numpy")
+_fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # multiply-add, no reordering
+
+
+class RowAdam:
+    """Adam over the rows of one table, each row up to the step in `last` and no further until it is asked for."""
+
+    def __init__(
+        self,
+        exp_avg: NDArray[np.float32],
+        exp_avg_sq: NDArray[np.float32],
+        last: NDArray[np.int32],
+        timeline: Timeline,
+        eps: float,
+    ) -> None:
+        self.exp_avg, self.exp_avg_sq, self.last = exp_avg, exp_avg_sq, last
+        self.timeline, self.eps = timeline, eps
+
+    def catch_up(self, table: NDArray[np.float32], rows: NDArray[np.int64]) -> None:
+        """Bring rows to where Adam would have them by now."""
+        time, (beta1, beta2) = self.timeline, self.timeline.betas
+        state = (table, self.exp_avg, self.exp_avg_sq, self.last)
+        steps = (time.step, time.nodes, time.decay, time.rates, time.scales, time.window)
+        missing = catch_up_rows(rows, *state, *steps, beta1, beta2, self.eps)
+        if missing >= 0:
+            raise IndexError(f"row {rows[missing]} was looked up in a table of {len(table)} rows, numbered from 0.")
+
+    def step(
+        self, table: NDArray[np.float32], rows: NDArray[np.int64], gradients: NDArray[np.float32], learning_rate: float
+    ) -> None:
+        """Make a step with the gradients of some rows, in which a row may be more than once."""
+        self.catch_up(table, rows)
+        time, (beta1, beta2) = self.timeline, self.timeline.betas
+        time.advance(learning_rate)
+        state = (table, self.exp_avg, self.exp_avg_sq, self.last)
+        step_rows(
+            rows, gradients, *state, time.step, time.rates[time.step], time.scales[time.step], beta1, beta2, self.eps
+        )
+
+
+class Timeline:
+    """What missed steps do to a row, as far as it is the same for all rows of a table."""
+
+    def __init__(self, betas: tuple[float, float]) -> None:
+        self.betas = float(betas[0]), float(betas[1])
+        self.window = max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(betas[0]))) if betas[0] > 0 else 1
+        self.step = 0
+        self.rates, self.scales, self.learning_rates = np.zeros((3, 0))  # by step, from 1
+        self.nodes = np.zeros((0, 4), dtype=np.float32)  # by start: weight, node, weight, node
+        self.decay = np.zeros((0, 2), dtype=np.float32)  # by gap: β1^gap, β2^gap
+
+    @property
+    def history(self) -> NDArray[np.float64]:
+        """The learning rate of each step so far: all it takes to build the same timeline again."""
+        return self.learning_rates[1 : self.step + 1]
+
+    def advance(self, learning_rates: NDArray[np.float64] | float, steps: int = 1) -> None:
+        """Count more steps, made with these learning rates."""
+        first, self.step = self.step + 1, self.step + steps
+        if self.step >= len(self.rates):
+            self._grow(max(1024, 2 * self.step))
+        self.learning_rates[first : self.step + 1] = learning_rates
+        _advance(self.learning_rates, self.rates, self.scales, self.nodes, first, self.step, self.window, *self.betas)
+
+    def _grow(self, capacity: int) -> None:
+        for name in ("rates", "scales", "learning_rates", "nodes"):
+            old = getattr(self, name)
+            grown = np.zeros((capacity, *old.shape[1:]), old.dtype)
+            grown[: len(old)] = old
+            setattr(self, name, grown)
+        decay = np.power(self.betas, np.arange(capacity)[:, None])
+        self.decay = np.where(decay < TINY, 0, decay).astype(np.float32)
+
+
+def compile_kernels() -> None:
+    """Compile everything here, or read it from the cache, before a clock or a progress bar starts."""
+    zero = np.zeros((1, 1), np.float32)
+    rows = RowAdam(zero, zero, np.full(1, NEVER, np.int32), Timeline((0.9, 0.999)), 1e-8)
+    rows.step(zero, np.zeros(1, np.int64), zero, 0.0)
+
+
+@_strict
+def _advance(learning_rates, rates, scales, nodes, first, last, window, beta1, beta2):
+    """Fill in the steps from first to last and bring the nodes of every start up to the last."""
+    for step in range(first, last + 1):
+        rates[step] = learning_rates[step] / (1 - beta1**step)
+        scales[step] = 1 / math.sqrt(1 - beta2**step)
+        _fill_nodes(rates, scales, nodes, step, window, step == last, beta1, math.sqrt(beta2))
+
+
+@_strict
+def _fill_nodes(rates, scales, nodes, step, window, is_last, beta1, root_beta2):
+    """Set the nodes of each start for the gap to this step, from moments Σ weight·node^n by Horner's rule.
+
+    Where more steps follow, only those of the oldest start are needed: the others will change, and these will not.
+    """
+    moment0 = moment1 = moment2 = moment3 = moment4 = 0.0
+    for start in range(step - 1, max(step - window, 0) - 1, -1):
+        factor, weight, scale = beta1, rates[start + 1], scales[start + 1]
+        moment0 = factor * (moment0 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment1 = factor * (moment1 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment2 = factor * (moment2 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment3 = factor * (moment3 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment4 = factor * (moment4 + weight)
+        if is_last or start == step - window:
+            quadrature = _two_nodes(moment0, moment1, moment2, moment3, moment4)
+            nodes[start, 0], nodes[start, 1], nodes[start, 2], nodes[start, 3] = quadrature
+
+
+@_strict
+def _two_nodes(moment0, moment1, moment2, moment3, moment4):
+    """A weight, a node, a weight, a node with the moments 0 to 3; a first node of 0 if that is not accurate enough."""
+    if moment0 == 0:  # the learning rate was 0: no movement
+        return 0.0, 1.0, 0.0, 1.0
+    mean = moment1 / moment0
+    raw2, raw3, raw4 = moment2 / moment0 / mean**2, moment3 / moment0 / mean**3, moment4 / moment0 / mean**4
+    # Central moments of node/mean, whose mean is 1.
+    variance, third, fourth = raw2 - 1, raw3 - 3 * raw2 + 2, raw4 - 4 * raw3 + 6 * raw2 - 3
+    if variance < 1e-14:  # one step, or steps that cannot be told apart
+        return moment0, mean, 0.0, mean
+    skew = third / variance
+    if not fourth - skew * third - variance**2 <= TOLERANCE:
+        return 0.0, 0.0, 0.0, 0.0
+    spread = math.sqrt(skew**2 + 4 * variance)
+    below, above = (spread - skew) / 2, (spread + skew) / 2
+    return moment0 * below / spread, mean * (1 + above), moment0 * above / spread, mean * (1 - below)
+
+
+@_fused
+def catch_up_rows(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, rates, scales, window, beta1, beta2, eps):
+    """Bring rows to the present step, as Adam without gradients would; gives the place of a row that is none, or -1."""
+    for k in range(len(rows)):
+        if rows[k] < 0 or rows[k] >= len(table):
+            return k
+    eps = np.float32(eps)
+    for row in rows:
+        start = last[row]
+        if start != NEVER and start != step and nodes[start, 1] == 0:
+            missed = slice(start + 1, min(start + window, step) + 1)
+            _move_step_by_step(
+                table[row], exp_avg[row], exp_avg_sq[row], rates[missed], scales[missed], beta1, beta2, eps
+            )
+            _decay(exp_avg[row], decay[step - start, 0])
+            _decay(exp_avg_sq[row], decay[step - start, 1])
+            last[row] = step
+    _catch_up_at_once(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, eps)
+    return -1
+
+
+@_fused
+def _move_step_by_step(values, exp_avg, exp_avg_sq, rates, scales, beta1, beta2, eps):
+    root, total = np.sqrt(exp_avg_sq), np.zeros_like(values)
+    decay1, decay2 = 1.0, 1.0
+    for step in range(len(rates)):
+        decay1, decay2 = decay1 * beta1, decay2 * math.sqrt(beta2)
+        weight, node = np.float32(rates[step] * decay1), np.float32(scales[step] * decay2)
+        for i in range(len(total)):
+            total[i] += weight / (node * root[i] + eps)
+    for i in range(len(total)):
+        values[i] -= exp_avg[i] * total[i]
+
+
+@_fused
+def _decay(moment, factor):
+    for i in range(len(moment)):
+        moment[i] = cleared(moment[i] * factor)
+
+
+@_fused
+def _catch_up_at_once(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, eps):
+    for row in rows:
+        start = last[row]
+        if start in (NEVER, step):
+            continue
+        weight1, node1, weight2, node2 = nodes[start, 0], nodes[start, 1], nodes[start, 2], nodes[start, 3]
+        decay1, decay2 = decay[step - start, 0], decay[step - start, 1]
+        for i in range(table.shape[1]):  # not over slices: making them would cost more than the arithmetic
+            mean, square = exp_avg[row, i], exp_avg_sq[row, i]
+            root = np.sqrt(square)
+            table[row, i] -= mean * (weight1 / (node1 * root + eps) + weight2 / (node2 * root + eps))
+            exp_avg[row, i], exp_avg_sq[row, i] = cleared(mean * decay1), cleared(square * decay2)
+        last[row] = step
+
+
+@_fused
+def cleared(moment):
+    return np.float32(0) if abs(moment) < TINY else moment
+
+
+@_fused
+def step_rows(rows, gradients, table, exp_avg, exp_avg_sq, last, step, rate, scale, beta1, beta2, eps):
+    """Make Adam's step on the rows that have gradients, each once with the sum of its gradients."""
+    distinct, sums = _sum_by_row(rows, gradients, last)
+    keep1, take1, keep2, take2 = np.float32(beta1), np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2)
+    rate, scale, eps = np.float32(rate), np.float32(scale), np.float32(eps)
+    for place in range(len(distinct)):
+        row = distinct[place]
+        for i in range(table.shape[1]):
+            gradient = sums[place, i]
+            mean = keep1 * exp_avg[row, i] + take1 * gradient
+            square = keep2 * exp_avg_sq[row, i] + take2 * gradient * gradient
+            exp_avg[row, i], exp_avg_sq[row, i] = cleared(mean), cleared(square)
+            table[row, i] -= rate * exp_avg[row, i] / (np.sqrt(exp_avg_sq[row, i]) * scale + eps)
+        last[row] = step
+
+
+@_fused
+def _sum_by_row(rows, gradients, last):
+    """The distinct rows and their summed gradients, in the order of the batch.
+
+    Meanwhile `last` holds each row's place among the distinct ones, as -2 - place, instead of a table of its own.
+    """
+    distinct, sums, count = np.empty_like(rows), np.empty_like(gradients), 0
+    for k in range(len(rows)):
+        row = rows[k]
+        place = -2 - last[row]
+        if place < 0:
+            distinct[count], last[row] = row, -2 - count
+            for i in range(sums.shape[1]):
+                sums[count, i] = gradients[k, i]
+            count += 1
+        else:
+            for i in range(sums.shape[1]):
+                sums[place, i] += gradients[k, i]
+    return distinct[:count], sums
