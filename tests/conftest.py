@@ -5,8 +5,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from recsieve.data.interactions import Interactions
+
+# The first call of a compiled or polars function is slow, and so is a busy machine: neither is a failure.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
