@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 import torch
@@ -103,17 +102,6 @@ def test_epochs_and_seeds_differ_and_repeat(small_data):
     assert torch.equal(sampler.draw(1, 0, n).items, Sampler(data, seed=5).draw(1, 0, n).items)
     assert not torch.equal(sampler.draw(1, 0, n).items, sampler.draw(2, 0, n).items)
     assert not torch.equal(sampler.draw(1, 0, n).items, Sampler(data, seed=6).draw(1, 0, n).items)
-
-
-def test_the_number_of_threads_changes_nothing(small_data):
-    data = small_data(200, 100)
-    many = epoch(data)
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        assert torch.equal(epoch(data).items, many.items)
-    finally:
-        numba.set_num_threads(before)
 
 
 def test_given_weights_go_with_their_interaction_and_negatives_weigh_one(small_data):

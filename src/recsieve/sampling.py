@@ -1,25 +1,26 @@
 """Batches of observed interactions and sampled negatives, as a pure function of seed, epoch and position.
 
 Nothing of an epoch is stored: the place of a row in the shuffled epoch comes from a keyed permutation and a negative
-from a hash of its place, so memory stays bounded, any number of threads (or processes) draws the same samples, and a
-run goes on in the middle of an epoch from three numbers.
+from a hash of its place, so memory stays bounded, any thread or process draws the same samples, and a run goes on in
+the middle of an epoch from three numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit, prange, uint64
+from numba import njit, uint64
 from torch import Tensor
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import DataError
 
-_CHUNK = 1 << 17  # rows drawn at once: enough to share out over threads, few enough to stay in the cache
-_ROUNDS = 6  # of the permutation; even, so that both halves come back to their widths
+_CHUNK = 1 << 16  # rows drawn at once, on the other core while the last ones are trained on
+_ROUNDS = 6  # of the permutation: with 4 tiny epochs are not shuffled evenly; even, so that the halves come back
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,19 @@ class Sampler:
         return -(-self.rows_per_epoch // batch_size)
 
     def batches(self, epoch: int, batch_size: int, first: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch in order, from batch `first` on."""
+        """The batches of an epoch in order, from batch `first` on; the next are drawn while these are used."""
         step = max(1, _CHUNK // batch_size) * batch_size
-        for start in range(first * batch_size, self.rows_per_epoch, step):
-            chunk = self.draw(epoch, start, min(start + step, self.rows_per_epoch))
-            for low in range(0, len(chunk), batch_size):
-                yield _slice(chunk, low, low + batch_size)
+        starts = range(first * batch_size, self.rows_per_epoch, step)
+        with ThreadPoolExecutor(1) as other_core:
+            coming = [other_core.submit(self._draw_chunk, epoch, start, step) for start in starts[:1]]
+            for number in range(len(starts)):
+                chunk = coming.pop().result()
+                coming = [other_core.submit(self._draw_chunk, epoch, s, step) for s in starts[number + 1 : number + 2]]
+                for low in range(0, len(chunk), batch_size):
+                    yield _slice(chunk, low, low + batch_size)
+
+    def _draw_chunk(self, epoch: int, start: int, length: int) -> Batch:
+        return self.draw(epoch, start, min(start + length, self.rows_per_epoch))
 
     def draw(self, epoch: int, start: int, stop: int) -> Batch:
         """The rows from `start` to `stop` of a shuffled epoch."""
@@ -169,7 +177,7 @@ def _unobserved(bits, low, high, observed, n_items):
     return np.int32(r + (first - low))
 
 
-@njit(parallel=True, cache=True)
+@njit(nogil=True, cache=True)
 def _draw(
     users, items, ids, start, n_rows, key, data_users, data_items, sources, negatives, offsets, observed, n_items
 ):
@@ -179,7 +187,7 @@ def _draw(
     left_bits, right_bits = uint64(bits - bits // 2), uint64(bits // 2)
     negative_key = _mix(key)
     n_positives = len(data_users)
-    for i in prange(len(users)):
+    for i in range(len(users)):
         row = _permuted(start + i, n_rows, key, left_bits, right_bits)
         if row < n_positives:
             users[i], items[i], ids[i] = data_users[row], data_items[row], row
@@ -190,11 +198,11 @@ def _draw(
             items[i] = _unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
 
 
-@njit(parallel=True, cache=True)
+@njit(nogil=True, cache=True)
 def _draw_by_user(
     users, items, ids, start, key, order, ends, rows, row_offsets, data_items, offsets, observed, n_items
 ):
-    for i in prange(len(users)):
+    for i in range(len(users)):
         place = np.searchsorted(ends, start + i, side="right")
         user = order[place]
         within = start + i - (ends[place - 1] if place > 0 else 0)

@@ -38,7 +38,8 @@ class Settings(BaseModel):
 
     def plan(self) -> TrainingPlan:
         """The part that the training loop is told."""
-        return TrainingPlan(**{name: getattr(self, name) for name in inspect.signature(TrainingPlan).parameters})
+        known = inspect.signature(TrainingPlan).parameters
+        return TrainingPlan(**{name: value for name, value in self if name in known})
 
 
 def make_settings(values: dict[str, Any]) -> Settings:

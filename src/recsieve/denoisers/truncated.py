@@ -55,5 +55,6 @@ class Truncated:
     def weights(self, batch: LossBatch) -> Tensor:
         observed = batch.labels > 0
         n_drop = self.n_drop(batch.step, len(observed), int(observed.sum()))
-        hardest = batch.losses.masked_fill(~observed, -torch.inf).topk(n_drop).indices
-        return torch.ones_like(batch.losses).index_fill(0, hardest, 0.0)
+        ranking = batch.losses.masked_fill(~observed, -torch.inf).argsort(descending=True, stable=True)
+        # Stable, because early losses are often equal to the bit: the first in the batch goes, on every engine.
+        return torch.ones_like(batch.losses).index_fill(0, ranking[:n_drop], 0.0)

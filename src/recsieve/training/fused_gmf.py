@@ -42,16 +42,17 @@ class FusedGMF:
         optimizer.catch_up(item_table, items)
         loss.step += 1
         n, factors = len(batch), user_table.shape[1]
-        losses, weights, user_gradients, item_gradients, output_gradient = (
-            torch.empty(n), torch.ones(n), torch.empty(n, factors), torch.empty(n, factors), torch.empty(factors + 1)
-        )  # fmt: skip
-        n_drop, beta = self._selection(batch)
-        given = batch.weights if batch.weights is not None else torch.empty(0)
-        arrays = (
-            users, items, batch.labels, given, user_table, item_table, self._output.weight[0], self._output.bias,
-            losses, weights, user_gradients, item_gradients, output_gradient,
-        )  # fmt: skip
-        mean = _forward_and_backward(*(array.detach().numpy() for array in arrays), n_drop, beta)
+        parameters = [p.detach().numpy() for p in (user_table, item_table, self._output.weight, self._output.bias)]
+        rows = users.numpy(), items.numpy()
+        logits = torch.empty(n)
+        _score(*rows, *parameters, logits.numpy())
+        # By torch, as in the plain path: T-CE's choice turns on the last bit of losses that are nearly equal.
+        losses = binary_cross_entropy(logits, batch.labels)
+        weights = torch.ones(n) if batch.weights is None else batch.weights.clone()
+        user_gradients, item_gradients = torch.empty(n, factors), torch.empty(n, factors)
+        output_gradient = torch.zeros(factors + 1)
+        about = (logits, losses, batch.labels, weights, user_gradients, item_gradients, output_gradient)
+        mean = _weigh_and_go_back(*rows, *parameters, *(array.numpy() for array in about), *self._selection(batch))
         self._output.weight.grad = output_gradient[:factors].view(1, -1)
         self._output.bias.grad = output_gradient[factors:]
         optimizer.step_on_rows([(user_table, users, user_gradients), (item_table, items, item_gradients)])
@@ -66,41 +67,39 @@ class FusedGMF:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def _forward_and_backward(
-    users, items, labels, given, user_table, item_table, output, bias,
-    losses, weights, user_gradients, item_gradients, output_gradient, n_drop, beta,
+def _score(users, items, user_table, item_table, output, bias, logits):
+    """Fill in the logit of each pair."""
+    for k in range(len(users)):
+        user, item, logit = users[k], items[k], bias[0]
+        for f in range(user_table.shape[1]):
+            logit += user_table[user, f] * item_table[item, f] * output[0, f]
+        logits[k] = logit
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def _weigh_and_go_back(
+    users, items, user_table, item_table, output, bias,
+    logits, losses, labels, weights, user_gradients, item_gradients, output_gradient, n_drop, beta,
 ):  # fmt: skip
-    """Fill the losses, weights and gradients of a batch; gives the mean loss over what is kept."""
-    n, factors = user_gradients.shape
-    slopes = np.empty(n, np.float32)  # of each loss by its logit
-    for k in range(n):
-        user, item = users[k], items[k]
-        logit = bias[0]
-        for f in range(factors):
-            logit += user_table[user, f] * item_table[item, f] * output[f]
-        e = math.exp(-abs(logit))
-        probability = (1 if logit >= 0 else e) / (1 + e)
-        losses[k] = max(logit, 0) - logit * labels[k] + math.log1p(e)
-        slopes[k] = probability - labels[k]
+    """Turn given weights into final ones, fill in all gradients, and give the mean loss over what is kept."""
     if n_drop > 0:
         _drop_hardest(weights, losses, labels, n_drop)
     kept, total = 0, 0.0
-    for k in range(n):
+    for k in range(len(users)):
         if beta > 0:
-            weights[k] = math.exp(-beta * losses[k])
-        if len(given) > 0:
-            weights[k] *= given[k]
+            weights[k] *= math.exp(-beta * losses[k])
         kept += weights[k] > 0
         total += weights[k] * losses[k]
     scale = np.float32(1 / max(kept, 1))
-    output_gradient[:] = 0
-    for k in range(n):
-        user, item, slope = users[k], items[k], slopes[k] * weights[k] * scale
+    factors = user_table.shape[1]
+    for k in range(len(users)):
+        user, item = users[k], items[k]
+        slope = (np.float32(1 / (1 + math.exp(-logits[k]))) - labels[k]) * weights[k] * scale
         for f in range(factors):
-            u, i = user_table[user, f], item_table[item, f]
-            user_gradients[k, f] = slope * output[f] * i
-            item_gradients[k, f] = slope * output[f] * u
-            output_gradient[f] += slope * u * i
+            by_user, by_item = slope * user_table[user, f], slope * item_table[item, f]
+            user_gradients[k, f] = by_item * output[0, f]
+            item_gradients[k, f] = by_user * output[0, f]
+            output_gradient[f] += by_user * item_table[item, f]
         output_gradient[factors] += slope
     return total / max(kept, 1)
 

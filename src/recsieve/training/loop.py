@@ -13,10 +13,10 @@ import torch
 from recsieve.data.interactions import Interactions
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
-from recsieve.optim import make_adam
-from recsieve.sampling import Batch, Sampler
+from recsieve.sampling import Sampler
 from recsieve.training.history import History
 from recsieve.training.selection import Selection
+from recsieve.training.steps import Engine, make_stepper
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,7 @@ class TrainingPlan:
     seed: int = 0
     validate_every: int | None = None  # steps; None: after each epoch
     checkpoint_every: int | None = None  # steps; None: after each epoch
+    engine: Engine = "auto"  # the same numbers to rounding, whichever it is
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Training:
     def __init__(self, model: Model, loss: DenoisedLoss, data: Interactions, plan: TrainingPlan) -> None:
         self.model, self.loss, self.data, self.plan = model, loss, data, plan
         self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user)
-        self.optimizer = make_adam(model, lr=plan.learning_rate)
+        self._step_on, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine)
         self.selection = Selection(plan.patience)
         self.history = History(data)
         self.step = 0
@@ -83,7 +84,7 @@ class Training:
             epoch, within = divmod(self.step, per_epoch)
             for batch in self.sampler.batches(epoch, plan.batch_size, first=within):
                 self.step += 1
-                self._train_on(batch)
+                self.history.add(*self._step_on(batch), batch.ids)
                 validating = self._due(plan.validate_every)
                 saving = save is not None and (validating or self._due(plan.checkpoint_every))
                 if self.step % report_every == 0 or validating or saving:
@@ -101,17 +102,6 @@ class Training:
 
     def _due(self, every: int | None) -> bool:
         return self.step % (every or self.steps_per_epoch) == 0 or self.step == self.total_steps
-
-    def _train_on(self, batch: Batch) -> None:
-        logits = self.model(batch.users, batch.items)
-        weighed = self.loss.weigh(
-            logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights
-        )
-        mean = weighed.mean()
-        self.optimizer.zero_grad(set_to_none=True)
-        mean.backward()
-        self.optimizer.step()
-        self.history.add(float(mean.detach()), weighed.losses.detach(), weighed.weights, batch.ids)
 
     @torch.no_grad()
     def _validate(self, validate: Validate, epoch: int) -> Validated:
