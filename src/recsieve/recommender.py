@@ -130,9 +130,13 @@ class Recommender:
         relevant = validation.csr
         return lambda step: evaluate(training.model, relevant, split.train.csr, [k]).overall[f"{metric}@{k}"]
 
-    def evaluate(self, test: Interactions | Split, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
-        """Rank all items that a user has not seen in training or validation, and measure the lists on a test set."""
+    def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
+        """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
+
+        The test set is that of the split it was trained on, unless another is given.
+        """
         model, split = self._fitted()
+        test = split if test is None else test
         wanted, unwanted = (test.test, test.test_false_positives) if isinstance(test, Split) else (test, None)
         if len(wanted) == 0:
             raise DataError("the test set is empty: give at least one interaction that is not known to be noise.")
@@ -185,20 +189,20 @@ class Recommender:
 
     def save(self, folder: Path | str) -> None:
         """Write a run folder; a folder that holds something else is refused."""
-        model, split = self._fitted()
+        _, split = self._fitted()
         run = RunFolder(folder)
         if run.path.exists() and any(run.path.iterdir()):
             raise RunError(f"{run.path} is not empty: give a new folder.")
         run.write_config(self.settings, {})
         run.write_split(split)
         self.save_results(run)
+        run.write_metrics({"selected": self.selected})
 
     def save_results(self, run: RunFolder) -> None:
-        """Write what training found into a folder that has its configuration and data already."""
+        """Write weights and history into a folder with configuration and data; its metrics are still to come."""
         model, _ = self._fitted()
         run.write_weights(model.state_dict())
         run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
-        run.write_metrics({"selected": self.selected})
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:

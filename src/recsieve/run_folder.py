@@ -166,7 +166,7 @@ def _part(rows: pl.DataFrame, name: str, user_ids: pl.Series, item_ids: pl.Serie
     if len(part) and (part.users.max() >= len(user_ids) or part.items.max() >= len(item_ids)):
         raise ValueError("it names users or items that ids.parquet does not")
     known = {c: _array(chosen, c) for c in ("false_positive", "weight", "time") if rows[c].null_count() < rows.height}
-    return replace(part, **known)
+    return replace(part, **known)  # type: ignore[arg-type]
 
 
 def _array(rows: pl.DataFrame, column: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,7 +13,7 @@ from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models import MODELS
 from recsieve.training import TrainingPlan
 
-CUSTOM = "custom"  # a strategy or model of the user's own, given as an object: it has no name to be made from
+CUSTOM = "custom"  # a strategy of the user's own, given as an object: it has no name to be made from
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -49,18 +50,17 @@ def make_settings(values: dict[str, Any]) -> Settings:
     except ValidationError as error:
         raise ConfigError(_first_problem(error)) from None
     _check_name("model", settings.model, MODELS)
-    _check_name("denoiser", settings.denoiser, DENOISERS)
+    _check_name("denoiser", settings.denoiser, [*DENOISERS, CUSTOM])
     _check_criterion(settings.select_by)
-    if settings.model != CUSTOM:
-        known = [n for n, p in inspect.signature(MODELS[settings.model]).parameters.items() if p.kind is p.KEYWORD_ONLY]
-        for name in settings.model_options:
-            if name not in known:
-                raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
+    known = [n for n, p in inspect.signature(MODELS[settings.model]).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    for name in settings.model_options:
+        if name not in known:
+            raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
     return settings
 
 
-def _check_name(kind: str, name: str, registry: dict[str, Any]) -> None:
-    if name not in registry and name != CUSTOM:
+def _check_name(kind: str, name: str, registry: Iterable[str]) -> None:
+    if name not in registry:
         raise ConfigError(f"there is no {kind} '{name}': {did_you_mean(name, registry)}")
 
 

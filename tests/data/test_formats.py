@@ -126,7 +126,7 @@ def test_repeated_pairs_are_merged_by_the_stated_rule(caplog):
     assert data.false_positive.tolist() == [TRUE, FALSE, FALSE, UNKNOWN]
     assert data.weight.tolist() == [4, 2, 9, 21]
     assert data.time.tolist() == [30, 20, 2, 5]
-    assert "merged 4 repeats" in caplog.text
+    assert "4 rows repeat" in caplog.text
 
 
 BAD_TEXT = {

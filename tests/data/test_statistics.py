@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import polars as pl
-import pytest
 
 from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import Interactions
@@ -25,7 +24,6 @@ def test_describe_counts_what_occurs():
         "labelled": 2,
         "false_positives": 1,
         "false_positive_share": 0.5,
-        "repeated_pairs": 0,
         "density": 0.75,
         "mean_interactions_per_user": 1.5,
         "median_interactions_per_user": 1.5,
@@ -42,24 +40,6 @@ def test_describe_says_nothing_of_noise_without_flags_and_survives_emptiness():
     assert nothing["density"] is None
 
 
-def test_describe_counts_repeated_pairs():
-    data = read_interactions(FRAME)
-    assert describe(data.take([0, 0, 0, 1]))["repeated_pairs"] == 2
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        FRAME.with_columns(user=pl.Series(["a", "a", "c"])),
-        FRAME.with_columns(item=pl.Series([1, 2, 2])),
-        FRAME.with_columns(item=pl.Series(["1", "2", "1"])),
-        FRAME.with_columns(rating=pl.Series([1, 5, None])),
-        FRAME.with_columns(time=pl.Series([1, 2, 4])),
-        FRAME.reverse(),
-        FRAME[:2],
-        FRAME.with_columns(user=pl.Series(["ab", "ab", "c"])),
-    ],
-)
 def test_a_change_anywhere_changes_the_fingerprint(changed):
     first, second = (read_interactions(frame, false_positive="rating < 3") for frame in (FRAME, changed))
     assert fingerprint(first) != fingerprint(second)

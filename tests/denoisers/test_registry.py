@@ -14,8 +14,8 @@ def test_a_persons_terms_mean_the_same_as_the_papers():
     assert make("reweighted", beta=0.3) == Reweighted(0.3)
 
 
-def test_by_name_alone_the_ramp_fits_the_data():
-    assert make("truncated") == Truncated(0.2, 500)
+def test_by_name_alone_little_is_dropped_and_the_ramp_fits_the_data():
+    assert make("truncated") == Truncated(0.05, 500)
 
 
 def test_saying_the_same_knob_twice_is_an_error():

@@ -18,14 +18,21 @@ def describe(
     k_core: KCore = 0,
     as_json: Json = False,
 ) -> None:
-    """Count users, items, interactions and false positives, as in the paper's Table 2."""
+    """Count users, items, interactions and false positives, as in the paper's Table 2 (of the training part)."""
     from recsieve.data.filtering import k_core as filter_core
     from recsieve.data.formats import read_interactions
+    from recsieve.data.loading import find_parts
     from recsieve.data.statistics import describe as statistics
     from recsieve.reporting.tables import rows_table, show
 
     interactions = read_interactions(
-        data, user=user, item=item, false_positive=false_positive, time=time, weight=weight, header=header
+        find_parts(data)["train"],
+        user=user,
+        item=item,
+        false_positive=false_positive,
+        time=time,
+        weight=weight,
+        header=header,
     )
     facts = statistics(filter_core(interactions, k_core) if k_core else interactions)
     if as_json:

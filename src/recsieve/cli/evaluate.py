@@ -12,8 +12,7 @@ def evaluate(run: Run, k: K = None, as_json: Json = False) -> None:
     from recsieve.recommender import DEFAULT_KS, Recommender
     from recsieve.reporting.tables import metrics_table, show
 
-    recommender = Recommender.load(run)
-    metrics = recommender.evaluate(recommender.split, k or DEFAULT_KS).overall
+    metrics = Recommender.load(run).evaluate(ks=k or DEFAULT_KS).overall
     if as_json:
         typer.echo(json.dumps(metrics))
     else:

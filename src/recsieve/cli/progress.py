@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from recsieve.training import Event
+from recsieve.training import Event, Trained, Validated
 
 
 @contextmanager
@@ -26,19 +24,20 @@ def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callab
         console=console,
     )  # fmt: skip
     task = bar.add_task(label, total=None, note="")
-    loss, best = "", ""
+    best = ""
     with ExitStack() as preparing, ExitStack() as drawing:
         preparing.enter_context(console.status(f"{label}: reading and compiling"))
 
         def show(event: Event) -> None:
-            nonlocal loss, best
+            nonlocal best
             if not bar.live.is_started:
                 preparing.close()
                 drawing.enter_context(bar)
-            if hasattr(event, "total_steps"):
-                loss = f"loss {event.loss:.4f}"
-                bar.update(task, completed=event.step, total=event.total_steps, note=f"{loss} {best}")
-            elif event.best:
-                best = f"best {criterion} {event.score:.4f}"
+            match event:
+                case Trained():
+                    note = f"loss {event.loss:.4f} {best}"
+                    bar.update(task, completed=event.step, total=event.total_steps, note=note)
+                case Validated(best=True):
+                    best = f"best {criterion} {event.score:.4f}"
 
         yield show

@@ -21,8 +21,8 @@ def recommend(
     as_json: Json = False,
 ) -> None:
     """Recommend items for users, with your own ids."""
-    from recsieve.reporting.export import write_frame
     from recsieve.recommender import Recommender
+    from recsieve.reporting.export import write_frame
     from recsieve.reporting.tables import rows_table, show
 
     lists = Recommender.load(run).recommend(user, k, exclude_seen=not include_seen, unknown=unknown)

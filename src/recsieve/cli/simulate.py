@@ -23,8 +23,9 @@ def simulate(
 ) -> None:
     """Make a log whose true preferences are known: train, validation and test files in a folder."""
     from recsieve.data.simulation import simulate as make_world
-    from recsieve.data.worlds import demo_world, write_world
-    from recsieve.data.worlds import like as shaped_like
+    from recsieve.data.world import write_world
+    from recsieve.data.world_config import demo_world
+    from recsieve.data.world_config import like as shaped_like
     from recsieve.errors import ConfigError
 
     if like is None and scale != 1.0:

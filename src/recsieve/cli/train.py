@@ -1,6 +1,7 @@
 """recsieve train"""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -26,11 +27,11 @@ def train(
     split: Annotated[str, typer.Option(help="random (per user, 8:1:1), time or leave-last-out.")] = "random",
     k_core: KCore = 0,
     drop_positives: Annotated[
-        float | None, typer.Option(help="T-CE: largest share of the positives to drop, e.g. 0.1.")
+        float | None, typer.Option(help="T-CE: largest share of the positives to drop. [0.1]")
     ] = None,
     ramp_epochs: Annotated[float | None, typer.Option(help="T-CE: epochs until that share is reached. [5]")] = None,
     max_drop_rate: Annotated[
-        float | None, typer.Option(help="T-CE, in the paper's terms: largest share of a batch to drop (ε_max). [0.2]")
+        float | None, typer.Option(help="T-CE, in the paper's terms: largest share of a batch to drop (ε_max).")
     ] = None,
     ramp_steps: Annotated[
         int | None, typer.Option(help="T-CE, in the paper's terms: steps until that share is reached (ε_N).")
@@ -91,9 +92,9 @@ def train(
         return
     from recsieve.reporting.tables import metrics_table, show
 
-    show(metrics_table(result.metrics["test"], "clean test" if false_positive else "test"))
+    show(metrics_table(result.metrics["test"], "test, full ranking"))
     typer.echo(f"run folder: {result.folder}")
 
 
-def _given(options: dict[str, object]) -> dict[str, object]:
+def _given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}

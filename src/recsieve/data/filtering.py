@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 
 from recsieve.data.interactions import TRUE, Interactions
 from recsieve.errors import ConfigError, DataError
-
-logger = logging.getLogger(__name__)
 
 
 def pair_keys(data: Interactions) -> NDArray[np.int64]:
@@ -35,7 +32,6 @@ def merge_repeats(data: Interactions) -> Interactions:
     rows = _columns(data).with_columns(pair=pairs, row=pl.int_range(pl.len()))
     merged = rows.filter(repeated).group_by("pair").agg(**_merged_columns(data), row=pl.col("row").min())
     result = pl.concat([rows.filter(~repeated), merged.select(rows.columns)]).sort("row")
-    logger.info("merged %s repeats of pairs of user and item", f"{len(data) - result.height:,}")
     return replace(data, **{name: result[name].to_numpy() for name in result.drop("pair", "row").columns})  # type: ignore[arg-type]
 
 

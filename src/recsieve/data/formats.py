@@ -37,7 +37,11 @@ def read_interactions(
     line looks like.
     """
     rows = read_rows(source, Names(user, item, false_positive, time, weight), header)
-    return merge_repeats(encode([rows], false_positive)[0])
+    data = encode([rows], false_positive)[0]
+    merged = merge_repeats(data)
+    if repeats := len(data) - len(merged):
+        logger.warning("%s rows repeat a pair of user and item: each pair was made one row.", f"{repeats:,}")
+    return merged
 
 
 def encode(parts: list[Rows], rule: str | None) -> list[Interactions]:

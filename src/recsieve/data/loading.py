@@ -46,12 +46,13 @@ def load_split(
     repeats and overlaps that `check_split` would otherwise remove.
     """
     names = Names(user, item, false_positive, time, weight)
-    given = _find_parts(source, validation, test)
+    given = find_parts(source, validation, test)
     sources = [read_rows(part, names, header) for part in given.values()]
     parts = dict(zip(given, encode(sources, false_positive), strict=True))
     if len(parts) == 1:
-        data = keep_k_core(merge_repeats(parts["train"]), k_core)
-        return split_interactions(data, split, ratios, seed), SplitReport()
+        merged = merge_repeats(parts["train"])
+        report = SplitReport(repeated_in_train=len(parts["train"]) - len(merged))
+        return split_interactions(keep_k_core(merged, k_core), split, ratios, seed), report
     if k_core:
         raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
     made = _given_split(parts)
@@ -59,7 +60,7 @@ def load_split(
     return _with_missing_parts(made, parts, split, ratios, seed), report
 
 
-def _find_parts(source: Source, validation: Source | None, test: Source | None) -> dict[str, Source]:
+def find_parts(source: Source, validation: Source | None = None, test: Source | None = None) -> dict[str, Source]:
     """Which sources are the parts: those that were given, or the files in a folder that say so in their names."""
     if validation is None and test is None and isinstance(source, str | Path) and Path(source).is_dir():
         with readable(str(source)):

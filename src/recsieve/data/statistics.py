@@ -23,7 +23,6 @@ def describe(data: Interactions) -> dict[str, int | float | None]:
         "items": len(per_item),
         "interactions": len(data),
         **_noise(data),
-        "repeated_pairs": len(data) - pairs,
         "density": pairs / cells if cells else None,
         **_spread("user", per_user),
         **_spread("item", per_item),

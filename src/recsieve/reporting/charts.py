@@ -16,14 +16,14 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
     """The losses of true and false positives along each training (the paper's Figures 3 and 7)."""
     panels = []
     for name, history in histories.items():
-        long = history.select("step", *KINDS).unpivot(index="step", variable_name="kind", value_name="loss")
-        long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("loss").is_not_nan())
+        long = history.select("step", *KINDS).unpivot(index="step", variable_name="kind", value_name="value")
+        long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("value").is_not_nan())
         panels.append(
             alt.Chart(alt.Data(values=long.to_dicts()), title=name, width=230, height=220)
             .mark_line()
             .encode(
                 x=alt.X("step:Q", title="training step"),
-                y=alt.Y("loss:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
+                y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
                 color=alt.Color("kind:N", title=None, scale=alt.Scale(scheme="tableau10")),
             )
         )
@@ -31,6 +31,7 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
 
 
 def write_chart(chart: alt.TopLevelMixin, path: Path) -> None:
-    """Write a chart as PNG or SVG, by the ending of its name."""
-    with replacing(path) as temporary:
-        chart.save(str(temporary), format=path.suffix[1:], scale_factor=2)
+    """Write a chart as `path` with the endings .png and .svg."""
+    for format in ("png", "svg"):
+        with replacing(path.with_suffix(f".{format}")) as temporary:
+            chart.save(str(temporary), format=format, scale_factor=2)  # type: ignore[arg-type]

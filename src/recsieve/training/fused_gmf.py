@@ -15,7 +15,7 @@ from torch import Tensor
 
 from recsieve.denoisers import KeepAll, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss, binary_cross_entropy
-from recsieve.models import GMF, Model
+from recsieve.models import GMF
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 
@@ -29,10 +29,10 @@ class FusedGMF:
         self._output = model.output
 
     @staticmethod
-    def applies(model: Model, loss: DenoisedLoss) -> bool:
-        """Whether this kernel knows the model, its place, and the strategy."""
+    def applies(model: GMF, loss: DenoisedLoss) -> bool:
+        """Whether this kernel knows the strategy, and the place of the model."""
         known = type(loss.denoiser) in (KeepAll, Truncated, Reweighted) and loss.pointwise is binary_cross_entropy
-        return known and type(model) is GMF and model.user.weight.device.type == "cpu"
+        return known and model.user.weight.device.type == "cpu"
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
         """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
@@ -45,14 +45,15 @@ class FusedGMF:
         parameters = [p.detach().numpy() for p in (user_table, item_table, self._output.weight, self._output.bias)]
         rows = users.numpy(), items.numpy()
         logits = torch.empty(n)
-        _score(*rows, *parameters, logits.numpy())
+        _score(*rows, *parameters, logits.numpy())  # type: ignore[call-arg]
         # By torch, as in the plain path: T-CE's choice turns on the last bit of losses that are nearly equal.
         losses = binary_cross_entropy(logits, batch.labels)
         weights = torch.ones(n) if batch.weights is None else batch.weights.clone()
         user_gradients, item_gradients = torch.empty(n, factors), torch.empty(n, factors)
         output_gradient = torch.zeros(factors + 1)
         about = (logits, losses, batch.labels, weights, user_gradients, item_gradients, output_gradient)
-        mean = _weigh_and_go_back(*rows, *parameters, *(array.numpy() for array in about), *self._selection(batch))
+        arrays = (*rows, *parameters, *(array.numpy() for array in about))
+        mean = _weigh_and_go_back(*arrays, *self._selection(batch))  # type: ignore[call-arg]
         self._output.weight.grad = output_gradient[:factors].view(1, -1)
         self._output.bias.grad = output_gradient[factors:]
         optimizer.step_on_rows([(user_table, users, user_gradients), (item_table, items, item_gradients)])

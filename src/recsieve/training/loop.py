@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-
 from recsieve.data.interactions import Interactions
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model

@@ -7,8 +7,9 @@ from typing import Literal
 
 from torch import Tensor
 
+from recsieve.errors import ConfigError
 from recsieve.losses import DenoisedLoss
-from recsieve.models import Model
+from recsieve.models import GMF, Model
 from recsieve.optim import LazyAdam, make_adam
 from recsieve.sampling import Batch
 from recsieve.training.fused_gmf import FusedGMF
@@ -19,9 +20,11 @@ Stepper = Callable[[Batch], tuple[float, Tensor, Tensor]]
 
 def make_stepper(model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
-    if engine == "fused" or (engine == "auto" and FusedGMF.applies(model, loss)):
+    if isinstance(model, GMF) and engine in ("auto", "fused") and FusedGMF.applies(model, loss):
         optimizer = make_adam(model, learning_rate, "lazy")
         return FusedGMF(model, loss, optimizer), optimizer
+    if engine == "fused":
+        raise ConfigError("the fused engine knows only GMF on the CPU with a built-in strategy: give engine='auto'.")
     optimizer = make_adam(model, learning_rate, engine)
     return PlainStep(model, loss, optimizer), optimizer
 

@@ -1,0 +1,150 @@
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from recsieve import Recommender, split_interactions
+from recsieve.denoisers import Truncated
+from recsieve.errors import ConfigError, DataError, RunError
+
+QUICK = {"epochs": 3, "batch_size": 64}
+
+
+@pytest.fixture(scope="module")
+def split(small_data):
+    return split_interactions(small_data(60, 40), seed=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(split):
+    return Recommender("gmf", "truncated", **QUICK).fit(split)
+
+
+def test_a_saved_recommender_comes_back_as_it_was(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    back = Recommender.load(tmp_path / "run")
+    assert back.recommend(k=5).equals(fitted.recommend(k=5))
+    assert back.settings == fitted.settings
+    assert back.evaluate(back.split).overall == fitted.evaluate(fitted.split).overall
+
+
+def test_saving_over_something_is_refused(fitted, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(RunError, match="not empty"):
+        fitted.save(tmp_path)
+
+
+def test_interactions_alone_are_enough(small_data):
+    recommender = Recommender(**QUICK).fit(small_data())
+    assert recommender.recommend(["u3"], k=2)["user"].to_list() == ["u3", "u3"]
+
+
+def test_recommendations_come_in_the_order_of_the_users_asked_for(fitted):
+    lists = fitted.recommend(["u9", "u2", "u9"], k=1)
+    assert lists["user"].to_list() == ["u9", "u2", "u9"]
+
+
+def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, split):
+    with pytest.raises(DataError, match="1 of 2 users"):
+        fitted.recommend(["u1", "stranger"])
+    lists = fitted.recommend(["u1", "stranger"], k=3, unknown="popular").filter(pl.col("user") == "stranger")
+    counts = split.train.item_counts()
+    best = [split.train.item_ids[int(code)] for code in np.argsort(-counts, kind="stable")[:3]]
+    assert lists["item"].to_list() == best
+    assert lists["popular"].all()
+
+
+def test_asking_before_training_is_an_error():
+    with pytest.raises(RunError, match="call fit first"):
+        Recommender().recommend()
+
+
+def test_a_strategy_can_be_given_as_an_object(split):
+    one = Recommender("gmf", Truncated(0.1, 20), **QUICK)
+    assert one.settings.denoiser == "truncated"
+    options = {"max_drop_rate": 0.1, "ramp_steps": 20, "fidelity": "paper"}
+    two = Recommender("gmf", "truncated", denoiser_options=options, **QUICK)
+    assert one.fit(split).recommend(k=3).equals(two.fit(split).recommend(k=3))
+
+
+def test_a_strategy_of_the_users_own_is_trained_with_and_its_run_recommends(split, tmp_path):
+    @dataclass
+    class HalfWeights:
+        calls: int = 0
+
+        def weights(self, batch):
+            self.calls += 1
+            return torch.full_like(batch.losses, 0.5)
+
+    strategy = HalfWeights()
+    recommender = Recommender("gmf", strategy, **QUICK).fit(split)
+    assert strategy.calls > 0
+    recommender.save(tmp_path / "run")
+    assert Recommender.load(tmp_path / "run").recommend(k=2).equals(recommender.recommend(k=2))
+
+
+@pytest.mark.parametrize("criterion", ["ndcg@5", "clean-recall@10", "own-loss"])
+def test_the_criterion_decides_which_weights_are_kept(split, criterion):
+    recommender = Recommender("gmf", "reweighted", select_by=criterion, **QUICK).fit(split)
+    scores = {event.step: event.score for event in recommender.validations}
+    assert recommender.selected["score"] == max(scores.values())
+
+
+def test_clean_selection_without_flags_is_refused(small_data):
+    from dataclasses import replace
+
+    with pytest.raises(ConfigError, match="not known"):
+        Recommender(select_by="clean-ndcg@5", **QUICK).fit(replace(small_data(), false_positive=None))
+
+
+def test_given_weights_change_what_is_learned(small_data):
+    from dataclasses import replace
+
+    data = small_data()
+    weight = np.where(data.items == 3, 0.0, 1.0).astype(np.float32)
+    plain = Recommender(epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
+    weighed = Recommender(epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
+    ignored = (
+        weighed.fit(replace(data, weight=weight)).recommend(k=20, exclude_seen=False).filter(pl.col("item") == "i3")
+    )
+    learned = plain.fit(data).recommend(k=20, exclude_seen=False).filter(pl.col("item") == "i3")
+    assert ignored["score"].mean() < learned["score"].mean()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epoch": 3}, "did you mean 'epochs'"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"model": "gmff"}, "did you mean 'gmf'"),
+        ({"denoiser": "truncatd"}, "did you mean 'truncated'"),
+        ({"model_options": {"factor": 8}}, "did you mean 'factors'"),
+        ({"select_by": "ndcg"}, "ndcg@20"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+    ],
+)
+def test_a_wrong_setting_is_answered_with_what_to_give(settings, words):
+    with pytest.raises(ConfigError, match=words):
+        Recommender(**settings)
+
+
+def test_denoising_lowers_the_share_of_noise_that_is_fitted_on_learnable_noise():
+    """In a world where false positives look alike, T-CE's drops hold more of them than chance would."""
+    from recsieve.data.interactions import Interactions
+
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(200, dtype=np.int32), 20)
+    group = users % 2
+    noise = rng.random(len(users)) < 0.2
+    items = (rng.integers(0, 50, len(users)) + 50 * np.where(noise, 1 - group, group)).astype(np.int32)
+    keys = np.unique(users.astype(np.int64) * 100 + items, return_index=True)[1]
+    data = Interactions(
+        users[keys], items[keys], pl.Series(range(200)), pl.Series(range(100)), noise[keys].astype(np.int8)
+    )
+    recommender = Recommender("gmf", Truncated(0.1, 100), epochs=40, patience=40, batch_size=256)
+    history = recommender.fit(data).history.tail(20)
+    share_dropped = history["dropped_false_positives"].sum() / history["dropped"].sum()
+    share_there = history["false_positives"].sum() / history["positives"].sum()
+    assert share_dropped > 2 * share_there

@@ -1,0 +1,75 @@
+"""Every fast way to make a step equals the plain one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from recsieve.denoisers import KeepAll, Reweighted, Truncated
+from recsieve.losses import DenoisedLoss
+from recsieve.models import GMF, MODELS
+from recsieve.sampling import Sampler
+from recsieve.training.fused_gmf import FusedGMF
+from recsieve.training.steps import make_stepper
+
+STRATEGIES = [KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3)]
+
+
+def train(data, model, strategy, engine, steps=120, spread=0.3):
+    model = MODELS[model](data.csr, torch.Generator().manual_seed(0))
+    with torch.no_grad():  # spread the losses, so that T-CE's choice does not turn on the last bit
+        for weight in model.parameters():
+            weight.normal_(0, spread, generator=torch.Generator().manual_seed(1))
+    loss = DenoisedLoss(strategy)
+    step, optimizer = make_stepper(model, loss, 1e-3, engine)
+    sampler = Sampler(data, seed=0, by_user=model.by_user)
+    batches = (batch for epoch in range(steps) for batch in sampler.batches(epoch, 64))
+    trace = [step(batch) for _, batch in zip(range(steps), batches, strict=False)]
+    optimizer.flush()
+    return model, trace
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
+@pytest.mark.parametrize("engine", ["lazy", "fused"])
+def test_gmf_by_any_engine_equals_dense_adam(small_data, strategy, engine):
+    compare(small_data(80, 60), "gmf", strategy, engine)
+
+
+@pytest.mark.parametrize("model", ["neumf", "cdae"])
+def test_lazy_rows_equal_dense_adam(small_data, model):
+    compare(small_data(80, 60), model, Truncated(0.2, 50), "lazy")
+
+
+def test_given_weights_are_honoured_by_the_fused_step(small_data):
+    data = small_data(80, 60)
+    weight = np.random.default_rng(0).random(len(data)).astype(np.float32)
+    compare(replace(data, weight=weight), "gmf", Truncated(0.2, 50), "fused")
+
+
+def compare(data, model, strategy, engine):
+    expected, plain = train(data, model, strategy, "dense")
+    found, fast = train(data, model, strategy, engine)
+    for (loss, losses, weights), (other_loss, other_losses, other_weights) in zip(plain, fast, strict=True):
+        assert other_loss == pytest.approx(loss, abs=1e-6)
+        torch.testing.assert_close(other_losses, losses, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(other_weights, weights, atol=1e-5, rtol=1e-5)
+    for name, weight in expected.state_dict().items():
+        torch.testing.assert_close(found.state_dict()[name], weight, atol=1e-4, rtol=1e-4)
+
+
+def test_the_fused_step_is_taken_by_itself_where_it_applies(small_data):
+    data = small_data()
+    gmf = GMF(data.csr, torch.Generator())
+    assert isinstance(make_stepper(gmf, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedGMF)
+    neumf = MODELS["neumf"](data.csr, torch.Generator())
+    assert not isinstance(make_stepper(neumf, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedGMF)
+
+
+def test_equal_losses_are_dropped_in_the_order_of_the_batch_by_every_engine(small_data):
+    """At first all logits are zero, so which positives go is decided by ties alone."""
+    data = small_data(40, 30)
+    _, plain = train(data, "gmf", Truncated(0.2, 1), "dense", steps=1, spread=0.0)
+    _, fused = train(data, "gmf", Truncated(0.2, 1), "fused", steps=1, spread=0.0)
+    assert torch.equal(plain[0][2], fused[0][2])
+    assert (plain[0][2] == 0).sum() == 12
