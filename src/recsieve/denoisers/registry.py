@@ -18,8 +18,8 @@ DENOISERS: dict[str, type] = {
     "reweighted": Reweighted,
 }
 
-# Where a strategy is asked for by name alone. The paper's 30,000 steps are longer than most people's whole training, and
-# dropping four tenths of the positives (its 0.2 of the batch) costs more than it gains on most data.
+# Where a strategy is asked for by name alone: the paper's 30,000 steps are longer than most people's whole training,
+# and dropping four tenths of the positives (its 0.2 of the batch) costs more than it gains on most data.
 DEFAULT_RAMP_EPOCHS = 5
 DEFAULT_DROP_POSITIVES = 0.1
 

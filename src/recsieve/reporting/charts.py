@@ -34,4 +34,4 @@ def write_chart(chart: alt.TopLevelMixin, path: Path) -> None:
     """Write a chart as `path` with the endings .png and .svg."""
     for format in ("png", "svg"):
         with replacing(path.with_suffix(f".{format}")) as temporary:
-            chart.save(str(temporary), format=format, scale_factor=2)  # type: ignore[arg-type]
+            chart.save(str(temporary), format=format, scale_factor=2)
