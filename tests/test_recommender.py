@@ -148,3 +148,11 @@ def test_denoising_lowers_the_share_of_noise_that_is_fitted_on_learnable_noise()
     share_dropped = history["dropped_false_positives"].sum() / history["dropped"].sum()
     share_there = history["false_positives"].sum() / history["positives"].sum()
     assert share_dropped > 2 * share_there
+
+
+def test_the_popularity_control_takes_the_counts_from_the_data_and_leaves_none_in_the_configuration(split, tmp_path):
+    recommender = Recommender("gmf", "least-popular-drop", denoiser_options={"drop_positives": 0.2}, **QUICK).fit(split)
+    assert recommender.history["dropped"].sum() > 0
+    recommender.save(tmp_path / "run")
+    assert "popularity" not in (tmp_path / "run" / "config.toml").read_text()
+    assert Recommender.load(tmp_path / "run").recommend(k=2).equals(recommender.recommend(k=2))

@@ -62,11 +62,12 @@ class Recommender:
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
+        judge: Callable[[Training], float] | None = None,
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
-        numbers as one never stopped.
+        numbers as one never stopped. `judge` scores the training at each validation in the place of `select_by`.
         """
         split = (
             data
@@ -79,7 +80,8 @@ class Recommender:
         if resume and checkpoint is not None:
             training.load_state_dict(load_checkpoint(checkpoint))
         save = None if checkpoint is None else (lambda state: save_checkpoint(checkpoint, state))
-        for event in training.run(self._validation(training, split), save):
+        validate = self._validation(training, split) if judge is None else lambda step: judge(training)
+        for event in training.run(validate, save):
             if isinstance(event, Validated):
                 self.validations.append(event)
             if progress is not None:
@@ -99,8 +101,9 @@ class Recommender:
         model = MODELS[settings.model](split.train.csr, generator, **settings.model_options)
         steps = Sampler(split.train, seed=0, negatives=settings.negatives).steps_per_epoch(settings.batch_size)
         denoiser = self._denoiser or make_denoiser(
-            settings.denoiser, settings.denoiser_options, steps_per_epoch=steps, negatives=settings.negatives
-        )
+            settings.denoiser, settings.denoiser_options, steps_per_epoch=steps, negatives=settings.negatives,
+            popularity=torch.from_numpy(split.train.item_counts()),
+        )  # fmt: skip
         ramp_steps = getattr(denoiser, "ramp_steps", 0)
         if ramp_steps > settings.epochs * steps:
             log.warning(

@@ -6,10 +6,12 @@ import torch
 from recsieve.denoisers import DENOISERS, LossBatch, make_denoiser
 from recsieve.losses import DenoisedLoss
 
+POPULARITY = torch.randperm(64, generator=torch.Generator().manual_seed(0))
+
 
 @pytest.fixture(params=DENOISERS)
 def denoiser(request):
-    return make_denoiser(request.param, {}, steps_per_epoch=1, negatives=1)
+    return make_denoiser(request.param, {}, steps_per_epoch=1, negatives=1, popularity=POPULARITY)
 
 
 def batch(n, share=0.5, step=100):
@@ -17,7 +19,7 @@ def batch(n, share=0.5, step=100):
     labels = (torch.arange(n) < share * n).float()
     losses = torch.rand(n, generator=generator) * 5
     ids = torch.where(labels > 0, torch.arange(n), -1)
-    return LossBatch(losses, labels, step, torch.arange(n) % 7, torch.arange(n) % 5, ids)
+    return LossBatch(losses, labels, step, torch.arange(n) % 7, torch.arange(n), ids)
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0), (1, 1), (2, 1), (64, 0), (64, 0.5), (64, 1)])
@@ -45,7 +47,7 @@ def test_negatives_are_never_dropped(denoiser):
 def test_the_loss_has_gradients_and_the_strategy_none(denoiser):
     logits = torch.randn(32, generator=torch.Generator().manual_seed(0), requires_grad=True)
     labels = (torch.arange(32) < 16).float()
-    weighed = DenoisedLoss(denoiser).weigh(logits, labels)
+    weighed = DenoisedLoss(denoiser).weigh(logits, labels, items=torch.arange(32))
     assert not weighed.weights.requires_grad
     weighed.mean().backward()
     assert torch.isfinite(logits.grad).all()

@@ -1,11 +1,12 @@
 import pytest
+import torch
 
-from recsieve.denoisers import Reweighted, Truncated, make_denoiser
+from recsieve.denoisers import LeastPopularDrop, RandomDrop, Reweighted, Truncated, make_denoiser
 from recsieve.errors import ConfigError
 
 
-def make(name, **options):
-    return make_denoiser(name, options, steps_per_epoch=100, negatives=1)
+def make(name, popularity=None, **options):
+    return make_denoiser(name, options, steps_per_epoch=100, negatives=1, popularity=popularity)
 
 
 def test_a_persons_terms_mean_the_same_as_the_papers():
@@ -28,3 +29,19 @@ def test_an_unknown_name_or_knob_is_answered_with_a_close_one():
         make("truncate")
     with pytest.raises(ConfigError, match="did you mean 'beta'"):
         make("reweighted", betta=1)
+
+
+def test_the_controls_take_the_knobs_of_truncated_and_mean_the_same_by_them():
+    popularity = torch.tensor([3, 1])
+    knobs = {"drop_positives": 0.4, "ramp_epochs": 3, "fidelity": "authors"}
+    assert make("random-drop", **knobs) == RandomDrop(0.2, 300, "authors")
+    control = make("least-popular-drop", popularity, **knobs)
+    assert control == LeastPopularDrop(0.2, 300, "authors", popularity=popularity)
+    assert control.popularity is popularity
+
+
+def test_popularity_comes_from_the_data_and_is_no_knob():
+    with pytest.raises(ConfigError, match="give `popularity`"):
+        make("least-popular-drop")
+    with pytest.raises(ConfigError, match="no knob 'popularity'"):
+        make_denoiser("least-popular-drop", {"popularity": 1}, steps_per_epoch=1, negatives=1)

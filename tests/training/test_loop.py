@@ -11,7 +11,8 @@ from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
 def make_training(data, model="gmf", denoiser="keep-all", **plan):
     generator = torch.Generator().manual_seed(0)
-    strategy = make_denoiser(denoiser, {}, steps_per_epoch=5, negatives=1)
+    popularity = torch.from_numpy(data.item_counts())
+    strategy = make_denoiser(denoiser, {}, steps_per_epoch=5, negatives=1, popularity=popularity)
     plan = TrainingPlan(**{"epochs": 4, "batch_size": 32, "patience": 99, "seed": 3, **plan})
     return Training(MODELS[model](data.csr, generator), DenoisedLoss(strategy), data, plan)
 

@@ -2,8 +2,20 @@
 
 from recsieve.denoisers.base import Denoiser, LossBatch
 from recsieve.denoisers.keep_all import KeepAll
+from recsieve.denoisers.least_popular_drop import LeastPopularDrop
+from recsieve.denoisers.random_drop import RandomDrop
 from recsieve.denoisers.registry import DENOISERS, make_denoiser
 from recsieve.denoisers.reweighted import Reweighted
 from recsieve.denoisers.truncated import Truncated
 
-__all__ = ["DENOISERS", "Denoiser", "KeepAll", "LossBatch", "Reweighted", "Truncated", "make_denoiser"]
+__all__ = [
+    "DENOISERS",
+    "Denoiser",
+    "KeepAll",
+    "LeastPopularDrop",
+    "LossBatch",
+    "RandomDrop",
+    "Reweighted",
+    "Truncated",
+    "make_denoiser",
+]

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from torch import Tensor
+
 from recsieve.denoisers.base import Denoiser
 from recsieve.denoisers.keep_all import KeepAll
+from recsieve.denoisers.least_popular_drop import LeastPopularDrop
+from recsieve.denoisers.random_drop import RandomDrop
 from recsieve.denoisers.reweighted import Reweighted
 from recsieve.denoisers.truncated import Truncated
 from recsieve.errors import ConfigError, did_you_mean
@@ -16,6 +20,8 @@ DENOISERS: dict[str, type] = {
     "keep-all": KeepAll,
     "truncated": Truncated,
     "reweighted": Reweighted,
+    "random-drop": RandomDrop,
+    "least-popular-drop": LeastPopularDrop,
 }
 
 # Where a strategy is asked for by name alone: the paper's 30,000 steps are longer than most people's whole training,
@@ -24,16 +30,25 @@ DEFAULT_RAMP_EPOCHS = 5
 DEFAULT_DROP_POSITIVES = 0.1
 
 
-def make_denoiser(name: str, options: Mapping[str, Any], *, steps_per_epoch: int, negatives: int) -> Denoiser:
+def make_denoiser(
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    steps_per_epoch: int,
+    negatives: int,
+    popularity: Tensor | None = None,
+) -> Denoiser:
     """Make a strategy, translating a person's terms into the paper's.
 
     `ramp_epochs` stands for `ramp_steps`, and `drop_positives`, a share of the positives, for `max_drop_rate`, a share
-    of the whole batch with its negatives.
+    of the whole batch with its negatives. `popularity`, the interactions of each item, goes to strategies that have
+    such a field.
     """
     if name not in DENOISERS:
         raise ConfigError(f"there is no denoiser '{name}': {did_you_mean(name, DENOISERS)}")
     strategy = DENOISERS[name]
-    knobs = [field.name for field in fields(strategy)]
+    names = [field.name for field in fields(strategy)]
+    knobs = [knob for knob in names if knob != "popularity"]
     options = dict(options)
     if "max_drop_rate" in knobs:
         if "max_drop_rate" not in options:
@@ -46,6 +61,12 @@ def make_denoiser(name: str, options: Mapping[str, Any], *, steps_per_epoch: int
     for knob in options:
         if knob not in knobs:
             raise ConfigError(f"the strategy {name} has no knob '{knob}': {did_you_mean(knob, knobs)}")
+    if "popularity" in names:
+        if popularity is None:
+            raise ConfigError(
+                f"the strategy {name} goes by how popular items are: give `popularity`, a count for each."
+            )
+        options["popularity"] = popularity
     made: Denoiser = strategy(**options)
     return made
 

@@ -1,60 +1,16 @@
 """T-CE: drop the observed interactions with the largest losses, at a growing rate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Literal
 
-import torch
 from torch import Tensor
 
 from recsieve.denoisers.base import LossBatch
-from recsieve.errors import ConfigError
+from recsieve.denoisers.schedule import DropSchedule
 
 
 @dataclass(frozen=True)
-class Truncated:
-    """Drop the observed interactions with the largest losses (T-CE, Algorithm 1).
-
-    `max_drop_rate` (ε_max) is a share of the whole batch, negatives included: with one negative for each positive,
-    0.2 drops about 40 % of the positives. It is reached after `ramp_steps` (ε_N) steps. `fidelity="authors"` counts
-    steps and rounds as the authors' released code does instead of as the paper is written.
-    """
-
-    max_drop_rate: float = 0.2
-    ramp_steps: int = 30_000
-    fidelity: Literal["paper", "authors"] = "paper"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.max_drop_rate < 1:
-            raise ConfigError(
-                f"max_drop_rate is {self.max_drop_rate}, but it is the largest share of a batch to drop: "
-                "give a number from 0 (drop nothing) to below 1, e.g. 0.2."
-            )
-        if self.ramp_steps < 1:
-            raise ConfigError(
-                f"ramp_steps is {self.ramp_steps}, but it is the number of steps until the full drop rate: "
-                "give 1 or more, e.g. 30000."
-            )
-        if self.fidelity not in ("paper", "authors"):
-            raise ConfigError(f"fidelity is '{self.fidelity}': give 'paper' or 'authors'.")
-
-    def drop_rate(self, step: int) -> float:
-        """ε(T), the share of the batch to drop at a step."""
-        if self.fidelity == "paper":
-            return self.max_drop_rate * min(1.0, step / self.ramp_steps)
-        elapsed = step - 1  # the authors count from 0 and put N points from 0 to ε_max
-        return self.max_drop_rate * (elapsed / (self.ramp_steps - 1) if elapsed < self.ramp_steps - 1 else 1.0)
-
-    def n_drop(self, step: int, batch_size: int, n_observed: int) -> int:
-        """How many interactions of a batch to drop: never more than there are positives."""
-        rate = self.drop_rate(step)
-        wanted = int(rate * batch_size) if self.fidelity == "paper" else batch_size - int((1 - rate) * batch_size)
-        return min(wanted, n_observed)
+class Truncated(DropSchedule):
+    """Drop the observed interactions with the largest losses (T-CE, Algorithm 1); `DropSchedule` explains the knobs."""
 
     def weights(self, batch: LossBatch) -> Tensor:
-        observed = batch.labels > 0
-        n_drop = self.n_drop(batch.step, len(observed), int(observed.sum()))
-        ranking = batch.losses.masked_fill(~observed, -torch.inf).argsort(descending=True, stable=True)
-        # Stable, because early losses are often equal to the bit: the first in the batch goes, on every engine.
-        return torch.ones_like(batch.losses).index_fill(0, ranking[:n_drop], 0.0)
+        return self.drop_highest(batch.losses, batch)

@@ -1,0 +1,37 @@
+"""The control that knows nothing: what T-CE gains beyond this, it gains by its choice and not by dropping."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.schedule import DropSchedule
+
+
+@dataclass(frozen=True)
+class RandomDrop(DropSchedule):
+    """Drop observed interactions at random, at the rate and ramp of T-CE, others in each step.
+
+    The choice is a hash of `seed`, step and the interaction's id (its place in the batch where ids are not given), so
+    a resumed training goes on with the same bits.
+    """
+
+    _: KW_ONLY
+    seed: int = 0
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        places = torch.arange(len(batch.losses), device=batch.losses.device)
+        ids = places if batch.ids is None else batch.ids.long()
+        key = _mix(_mix(torch.tensor(self.seed)) + batch.step).to(ids.device)
+        return self.drop_highest(_mix(_mix(ids) ^ key).double(), batch)
+
+
+def _mix(x: Tensor) -> Tensor:
+    """Turn counters into 32 random bits; no product is over 63 bits, so it is the same on every device."""
+    x = (x ^ (x >> 32)) & 0xFFFFFFFF
+    x = ((x ^ (x >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
+    x = ((x ^ (x >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
+    return x ^ (x >> 16)
