@@ -120,11 +120,26 @@ class LazyAdam(torch.optim.Optimizer):
                 "rows of an embedding were read before they were brought up to date: call optimizer.watch(model) once "
                 "before training, or optimizer.catch_up(table, rows) before each read."
             )
-        if table not in self._tables:
-            self._add_table(table, group)
+        self.rows_of(table)
         arrays = table.detach().numpy(), _row_numbers(rows), gradients.contiguous().numpy()
         self._tables[table].step(*arrays, learning_rate=float(group["lr"]))
         self._stale.add(table)
+
+    def rows_of(self, table: Tensor) -> adam_rows.RowAdam:
+        """Adam over the rows of a table, for kernels that make their steps themselves."""
+        if table not in self._tables:
+            group = next(group for group in self.param_groups if any(table is known for known in group["params"]))
+            self._add_table(table, group)
+        return self._tables[table]
+
+    def dense_state(self, parameter: Tensor) -> dict[str, Tensor]:
+        """The step and the moments of a parameter that is no lazy table."""
+        if parameter in self._tables:
+            raise ConfigError(_MIXED)
+        if not (state := self.state[parameter]):
+            state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        return state
 
     def _add_table(self, table: Tensor, group: dict[str, Any]) -> None:
         """Start the moments of a table, or take up those in `self.state`."""
@@ -144,15 +159,8 @@ class LazyAdam(torch.optim.Optimizer):
         self._tables[table] = adam_rows.RowAdam(exp_avg, exp_avg_sq, last, timeline, group["eps"])
 
     def _step_dense(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        for parameter in parameters:
-            if parameter in self._tables:
-                raise ConfigError(_MIXED)
-            if not (state := self.state[parameter]):
-                state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device)
-                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-        exp_avgs, exp_avg_sqs, steps = (
-            [self.state[parameter][name] for parameter in parameters] for name in ("exp_avg", "exp_avg_sq", "step")
-        )
+        states = [self.dense_state(parameter) for parameter in parameters]
+        exp_avgs, exp_avg_sqs, steps = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
         gradients = [parameter.grad for parameter in parameters]
         beta1, beta2 = group["betas"]
         adam(

@@ -1,4 +1,4 @@
-"""GMF's training step without autograd: forward, selection and backward in one kernel, then Adam over the rows.
+"""GMF's training step in two kernels, without autograd: rows caught up and scored, then weighed, gone back, and moved.
 
 It is the plain path written out, equal to it to rounding, on the same tables and the same optimiser state, so a
 training may go on by either.
@@ -13,6 +13,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from recsieve.adam_rows import catch_up_rows, step_rows
 from recsieve.denoisers import KeepAll, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss, binary_cross_entropy
 from recsieve.models import GMF
@@ -26,50 +27,57 @@ class FusedGMF:
     def __init__(self, model: GMF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         self._loss, self._optimizer = loss, optimizer
         self._tables = model.user.weight, model.item.weight
-        self._output = model.output
+        self._output = model.output.weight, model.output.bias
+        self._parameters = [parameter.detach().numpy() for parameter in (*self._tables, *self._output)]
 
     @staticmethod
     def applies(model: GMF, loss: DenoisedLoss) -> bool:
-        """Whether this kernel knows the strategy, and the place of the model."""
+        """Whether the kernels know the strategy, and the place of the model."""
         known = type(loss.denoiser) in (KeepAll, Truncated, Reweighted) and loss.pointwise is binary_cross_entropy
         return known and model.user.weight.device.type == "cpu"
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
         """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
-        loss, optimizer, (user_table, item_table) = self._loss, self._optimizer, self._tables
-        users, items = batch.users.long(), batch.items.long()
-        optimizer.catch_up(user_table, users)
-        optimizer.catch_up(item_table, items)
-        loss.step += 1
-        n, factors = len(batch), user_table.shape[1]
-        parameters = [p.detach().numpy() for p in (user_table, item_table, self._output.weight, self._output.bias)]
-        rows = users.numpy(), items.numpy()
-        logits = torch.empty(n)
-        _score(*rows, *parameters, logits.numpy())  # type: ignore[call-arg]
+        user_rows, item_rows = (self._optimizer.rows_of(table) for table in self._tables)
+        self._loss.step += 1
+        rows = batch.users.numpy(), batch.items.numpy()
+        logits = torch.empty(len(batch))
+        _catch_up_and_score(*rows, *self._parameters, logits.numpy(), user_rows.past, item_rows.past)  # type: ignore[call-arg]
         # By torch, as in the plain path: T-CE's choice turns on the last bit of losses that are nearly equal.
         losses = binary_cross_entropy(logits, batch.labels)
-        weights = torch.ones(n) if batch.weights is None else batch.weights.clone()
-        user_gradients, item_gradients = torch.empty(n, factors), torch.empty(n, factors)
-        output_gradient = torch.zeros(factors + 1)
-        about = (logits, losses, batch.labels, weights, user_gradients, item_gradients, output_gradient)
-        arrays = (*rows, *parameters, *(array.numpy() for array in about))
-        mean = _weigh_and_go_back(*arrays, *self._selection(batch))  # type: ignore[call-arg]
-        self._output.weight.grad = output_gradient[:factors].view(1, -1)
-        self._output.bias.grad = output_gradient[factors:]
-        optimizer.step_on_rows([(user_table, users, user_gradients), (item_table, items, item_gradients)])
+        weights = torch.ones(len(batch)) if batch.weights is None else batch.weights.clone()
+        learning_rate = float(self._optimizer.param_groups[0]["lr"])
+        user_rows.timeline.advance(learning_rate)
+        item_rows.timeline.advance(learning_rate)
+        about = (logits.numpy(), losses.numpy(), batch.labels.numpy(), weights.numpy())
+        presents = user_rows.present, item_rows.present, self._output_moments()
+        mean = _go_back_and_move(*rows, *self._parameters, *about, *self._selection(batch), *presents)  # type: ignore[call-arg]
         return mean, losses, weights
 
     def _selection(self, batch: Batch) -> tuple[int, float]:
         """How many positives to drop, and the power that makes weights."""
         denoiser = self._loss.denoiser
         if isinstance(denoiser, Truncated):
-            return denoiser.n_drop(self._loss.step, len(batch), int((batch.labels > 0).sum())), 0.0
+            return denoiser.n_drop(self._loss.step, len(batch), int(batch.labels.sum())), 0.0
         return 0, denoiser.beta if isinstance(denoiser, Reweighted) else 0.0
 
+    def _output_moments(self) -> tuple[np.ndarray, ...]:
+        """The moments of the output layer, which has a gradient in every step and so never anything to catch up."""
+        states = [self._optimizer.dense_state(parameter) for parameter in self._output]
+        for state in states:
+            state["step"] += 1
+        return tuple(state[name].numpy() for state in states for name in ("exp_avg", "exp_avg_sq"))
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def _score(users, items, user_table, item_table, output, bias, logits):
-    """Fill in the logit of each pair."""
+
+# Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
+_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+
+
+@_kernel
+def _catch_up_and_score(users, items, user_table, item_table, output, bias, logits, user_past, item_past):
+    """Fill in the logit of each pair, from rows brought up to the present step."""
+    catch_up_rows(users, user_table, *user_past)
+    catch_up_rows(items, item_table, *item_past)
     for k in range(len(users)):
         user, item, logit = users[k], items[k], bias[0]
         for f in range(user_table.shape[1]):
@@ -77,37 +85,54 @@ def _score(users, items, user_table, item_table, output, bias, logits):
         logits[k] = logit
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def _weigh_and_go_back(
-    users, items, user_table, item_table, output, bias,
-    logits, losses, labels, weights, user_gradients, item_gradients, output_gradient, n_drop, beta,
+@_kernel
+def _go_back_and_move(
+    users, items, user_table, item_table, output, bias, logits, losses, labels, weights, n_drop, beta,
+    user_present, item_present, output_moments,
 ):  # fmt: skip
-    """Turn given weights into final ones, fill in all gradients, and give the mean loss over what is kept."""
-    if n_drop > 0:
-        _drop_hardest(weights, losses, labels, n_drop)
-    kept, total = 0, 0.0
-    for k in range(len(users)):
-        if beta > 0:
-            weights[k] *= math.exp(-beta * losses[k])
-        kept += weights[k] > 0
-        total += weights[k] * losses[k]
-    scale = np.float32(1 / max(kept, 1))
-    factors = user_table.shape[1]
-    for k in range(len(users)):
+    """Turn given weights into final ones, and make Adam's step; gives the mean loss over what is kept."""
+    total, kept = _weigh(losses, labels, weights, n_drop, beta)
+    n, factors = len(users), user_table.shape[1]
+    user_gradients, item_gradients = np.empty((n, factors), np.float32), np.empty((n, factors), np.float32)
+    output_gradient, bias_gradient = np.zeros((1, factors), np.float32), np.zeros((1, 1), np.float32)
+    scale = np.float32(1 / kept)
+    for k in range(n):
         user, item = users[k], items[k]
         slope = (np.float32(1 / (1 + math.exp(-logits[k]))) - labels[k]) * weights[k] * scale
         for f in range(factors):
             by_user, by_item = slope * user_table[user, f], slope * item_table[item, f]
             user_gradients[k, f] = by_item * output[0, f]
             item_gradients[k, f] = by_user * output[0, f]
-            output_gradient[f] += by_user * item_table[item, f]
-        output_gradient[factors] += slope
-    return total / max(kept, 1)
+            output_gradient[0, f] += by_user * item_table[item, f]
+        bias_gradient[0, 0] += slope
+    step_rows(users, user_gradients, user_table, *user_present)
+    step_rows(items, item_gradients, item_table, *item_present)
+    _, _, _, step, rate, decay, beta1, beta2, eps = user_present
+    only, last = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    exp_avg, exp_avg_sq, bias_avg, bias_avg_sq = output_moments
+    step_rows(only, output_gradient, output, exp_avg, exp_avg_sq, last, step, rate, decay, beta1, beta2, eps)
+    bias_row = bias.reshape(1, 1), bias_avg.reshape(1, 1), bias_avg_sq.reshape(1, 1)
+    step_rows(only, bias_gradient, *bias_row, last, step, rate, decay, beta1, beta2, eps)
+    return total / kept
 
 
-@njit(cache=True, nogil=True)
-def _drop_hardest(weights, losses, labels, n_drop):
-    """Give weight 0 to exactly n_drop positives with the largest losses."""
+@_kernel
+def _weigh(losses, labels, weights, n_drop, beta):
+    """Apply a strategy to given weights; gives the weighted sum of the losses, and over how many it is (at least 1)."""
+    if n_drop > 0:
+        _drop_hardest(losses, labels, weights, n_drop)
+    total, kept = 0.0, 0
+    for k in range(len(losses)):
+        if beta > 0:
+            weights[k] *= math.exp(-beta * losses[k])
+        kept += weights[k] > 0
+        total += weights[k] * losses[k]
+    return total, max(kept, 1)
+
+
+@_kernel
+def _drop_hardest(losses, labels, weights, n_drop):
+    """Give weight 0 to exactly n_drop positives with the largest losses; of equal ones the first in the batch go."""
     positives = np.flatnonzero(labels > 0)
     threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
     left = n_drop
@@ -115,7 +140,7 @@ def _drop_hardest(weights, losses, labels, n_drop):
         if losses[k] > threshold:
             weights[k] = 0
             left -= 1
-    for k in positives:  # of those on the threshold as many as are missing
+    for k in positives:
         if left > 0 and losses[k] == threshold:
             weights[k] = 0
             left -= 1
