@@ -19,12 +19,14 @@ _HOMES = {
     "read_interactions": "recsieve.data.formats",
     "split_interactions": "recsieve.data.splitting",
     "load_split": "recsieve.data.loading",
+    "compare": "recsieve.studies",
 }
 
 __all__ = [
     "Interactions",
     "Recommender",
     "Split",
+    "compare",
     "load_split",
     "read_interactions",
     "split_interactions",

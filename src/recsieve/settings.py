@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Annotated, Any
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -48,7 +49,7 @@ def make_settings(values: dict[str, Any]) -> Settings:
     try:
         settings = Settings(**values)
     except ValidationError as error:
-        raise ConfigError(_first_problem(error)) from None
+        raise ConfigError(first_problem(error, Settings)) from None
     _check_name("model", settings.model, MODELS)
     _check_name("denoiser", settings.denoiser, [*DENOISERS, CUSTOM])
     _check_criterion(settings.select_by)
@@ -81,9 +82,21 @@ def _check_criterion(select_by: str) -> None:
         parse_criterion(select_by)
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
+    """What is wrong with the first of the settings that are, in one line."""
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        return f"there is no setting '{name}': {did_you_mean(name, Settings.model_fields)}"
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"there is no setting '{name}': {did_you_mean(name, setting_names(model))}"
+    if problem["type"].startswith("missing"):
+        return f"{name} is missing: give it."
     return f"{name} is {problem['input']!r}, but {problem['msg'][0].lower()}{problem['msg'][1:]}."
+
+
+def setting_names(model: type[BaseModel]) -> list[str]:
+    """The names of all settings, those of a table within as "table.name"."""
+    names = []
+    for name, field in model.model_fields.items():
+        tables = [kind for kind in (field.annotation, *get_args(field.annotation)) if is_dataclass(kind)]
+        names += [f"{name}.{inner.name}" for table in tables for inner in fields(table)] or [name]
+    return names

@@ -8,6 +8,7 @@ import sys
 
 import typer
 
+from recsieve.cli.compare import compare
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
@@ -23,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, train, evaluate, recommend, describe, simulate):
+for command in (demo, train, evaluate, recommend, compare, describe, simulate):
     app.command()(command)
 app.add_typer(paper, name="paper")
 
@@ -48,7 +49,7 @@ def main() -> None:
         where = f": {error.filename}" if error.filename else ""
         _end(f"error: {error.strerror or error}{where}.{advice}", code=2)
     except Stopped:
-        _end("stopped; a training goes on from its last checkpoint with the same command and --resume.", code=130)
+        _end("stopped; what was written is whole: the same command goes on (`train` with --resume).", code=130)
 
 
 def _stop(*_: object) -> None:

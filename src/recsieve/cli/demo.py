@@ -15,7 +15,7 @@ def demo(
     """Train plain CE, T-CE and R-CE on built-in data and compare them: the story in a minute."""
     from recsieve.cli.progress import training_progress
     from recsieve.experiments.demo import run_demo
-    from recsieve.reporting.comparison import comparison_rows, write_demo_page
+    from recsieve.reporting.demo import comparison_rows, write_demo_page
     from recsieve.reporting.tables import rows_table, show
 
     results = run_demo(out, seed, training_progress)

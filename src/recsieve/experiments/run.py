@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
@@ -36,6 +38,8 @@ class DataSource:
     header: bool | None = None
     split: str = "random"
     k_core: int = 0
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
 
     def load(self) -> Split:
         """Read and split; what was wrong with a given split is logged."""

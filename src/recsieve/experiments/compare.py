@@ -1,0 +1,173 @@
+"""Strategies × models × seeds on one data set, with controls and verdicts: does denoising help here, and how much?"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recsieve.data.splitting import Split
+from recsieve.data.statistics import describe, fingerprint
+from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.experiments.conclusions import conclude, group_runs, sentences
+from recsieve.experiments.config import ComparisonConfig, Noise, cores
+from recsieve.experiments.machine import free_memory, machine, versions
+from recsieve.experiments.noise import with_noise
+from recsieve.experiments.plan import Cell, plan
+from recsieve.experiments.pool import Job, RunProgress, run_all
+from recsieve.experiments.run import check_same
+from recsieve.experiments.tables import write_tables
+from recsieve.files import write_text
+from recsieve.run_folder import RunFolder
+
+log = logging.getLogger(__name__)
+
+RESULT = "comparison.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A split that is written down, and what is known of it."""
+
+    folder: Path
+    fingerprint: str
+    has_flags: bool
+    facts: dict[str, Any]
+    memory: int  # bytes of a process that trains on it
+
+
+@dataclass(frozen=True)
+class Started:
+    """What is about to be done: told once, before the first run."""
+
+    runs: int
+    finished: int
+    workers: int
+    epochs: int
+
+
+Progress = Callable[[Started | RunProgress], None]
+
+
+def run_comparison(
+    config: ComparisonConfig,
+    out: Path,
+    *,
+    split: Split | None = None,
+    command: str = "",
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train what is not trained yet, compare, and write comparison.json and the tables into `out`."""
+    report = progress or (lambda event: None)
+    started = time.perf_counter()
+    _check_folder(out)
+    prepared = _prepare(config, out, split)
+    cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
+    jobs = [Job(cell, prepared[cell.noise].folder, out / "runs" / cell.name) for cell in cells]
+    todo = [job for job in jobs if not _is_finished(job, prepared[job.cell.noise].fingerprint)]
+    workers = _workers(config, prepared, len(todo))
+    report(Started(len(jobs), len(jobs) - len(todo), workers, config.epochs))
+    if todo:
+        run_all(todo, config.metric, workers, report)
+    result = _result(config, cells, out, prepared)
+    result |= {"command": command, "seconds": round(time.perf_counter() - started, 1), "workers": workers}
+    write_text(out / RESULT, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def _check_folder(out: Path) -> None:
+    if out.is_file():
+        raise RunError(f"{out} is a file, but a comparison is a folder: give another name.")
+    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
+        raise RunError(f"{out} holds files that are not a comparison of recsieve: give another folder.")
+
+
+def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[str, Prepared]:
+    """Read the data once, and write one split for each kind of noise."""
+    if split is None:
+        if config.data is None:
+            raise ConfigError("there is no data to compare on: give a file, a folder or a split.")
+        split = config.data.load()
+    _check_split(split, config)
+    return {noise.name: _prepare_noise(split, noise, out) for noise in config.noise}
+
+
+def _check_split(split: Split, config: ComparisonConfig) -> None:
+    for name in ("train", "validation", "test"):
+        if not len(getattr(split, name)):
+            raise DataError(f"the {name} part is empty, but strategies are compared on it: give more interactions.")
+    if config.select_by.startswith("clean-") and not split.validation.has_flags:
+        raise ConfigError(f"select_by is '{config.select_by}', but it is not known which interactions are noise.")
+
+
+def _prepare_noise(split: Split, noise: Noise, out: Path) -> Prepared:
+    noisy = with_noise(split, noise)
+    run = RunFolder(out / "data" / noise.name.replace(" ", ""))
+    mark = fingerprint(noisy.train)
+    if run.interactions.exists():
+        if fingerprint(run.read_split().train) != mark:
+            raise RunError(f"the data has changed since {out} was begun: begin anew in another folder.")
+    else:
+        run.write_split(noisy)
+    facts = describe(noisy.train) | {"test": len(noisy.test), "validation": len(noisy.validation)}
+    return Prepared(run.path, mark, noisy.train.has_flags, facts, _memory(noisy))
+
+
+def _memory(split: Split) -> int:
+    """Bytes of a process that trains on a split, roughly: libraries, columns, tables with Adam's, scores of a block."""
+    columns = 100 * (len(split.train) + len(split.validation) + len(split.test))
+    tables = 6 * 4 * 200 * (split.train.n_users + split.train.n_items)
+    return (700 << 20) + columns + tables
+
+
+def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: int) -> int:
+    """As many processes as cores and memory allow, and never more than there are runs."""
+    need = max(entry.memory for entry in prepared.values())
+    budget = config.memory_gb * 2**30 if config.memory_gb else 0.8 * free_memory()
+    fitting = int(budget // need)
+    if not fitting:
+        log.warning("a run needs about %.1f GB, more than the %.1f GB allowed.", need / 2**30, budget / 2**30)
+    return max(1, min(config.workers or cores(), fitting, runs))
+
+
+def _is_finished(job: Job, mark: str) -> bool:
+    """Whether the run is there; one that was begun with other settings is refused."""
+    run = RunFolder(job.folder)
+    if run.exists:
+        check_same(run, job.cell.settings, mark)
+    return run.finished
+
+
+def _result(config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Mapping[str, Prepared]) -> dict[str, Any]:
+    groups = group_runs(cells, out / "runs")
+    rows = conclude(groups, config.metric)
+    write_tables(out / "tables", groups, rows)
+    return {
+        "format": FORMAT,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "config": config.model_dump(mode="json"),
+        "data": {name: entry.facts | {"fingerprint": entry.fingerprint} for name, entry in prepared.items()},
+        "comparisons": sum(kind in row for row in rows for kind in ("against_baseline", "against_popularity")),
+        "conclusions": sentences(rows, config.metric),
+        "rows": rows,
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Six digits are enough for a reader, and what is undefined is null."""
+    if isinstance(value, Mapping):
+        return {key: rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(entry) for entry in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

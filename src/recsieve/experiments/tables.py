@@ -1,0 +1,69 @@
+"""The numbers of a comparison as tables for other programs, and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recsieve.experiments.conclusions import Group
+from recsieve.experiments.trial import VALIDATIONS
+from recsieve.files import replacing
+
+
+def write_tables(folder: Path, groups: Sequence[Group], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write each table as CSV and Parquet."""
+    tables = {
+        "summary": pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None),
+        "runs": pl.DataFrame([_run_row(group, run) for group in groups for run in group.runs]),
+        "validations": _course(groups, VALIDATIONS, "epoch"),
+        "losses": _course(groups, "history.parquet", "epoch"),
+    }
+    for name, table in tables.items():
+        write_table(table, folder / name)
+
+
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write a table under a name with both endings."""
+    with replacing(path.with_suffix(".parquet")) as temporary:
+        table.write_parquet(temporary)
+    with replacing(path.with_suffix(".csv")) as temporary:
+        table.write_csv(temporary)
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as columns with compound names."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if name == "options":
+            flat[name] = ", ".join(f"{knob} = {setting}" for knob, setting in value.items())
+        elif isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name} ")
+        elif isinstance(value, list):
+            flat |= {f"{prefix}{name} {place}": entry for place, entry in zip(("low", "high"), value, strict=True)}
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _about(group: Group) -> dict[str, str]:
+    return {"noise": group.noise, "model": group.model, "strategy": group.contender.name, "role": group.contender.role}
+
+
+def _run_row(group: Group, run: Any) -> dict[str, Any]:
+    metrics = run.read_metrics()
+    seed = run.read_config()["settings"]["seed"]
+    selected = {"epoch_selected": metrics["selected"]["epoch"], "seconds": metrics["seconds"]}
+    return _about(group) | {"seed": seed} | selected | metrics["test"]
+
+
+def _course(groups: Sequence[Group], file: str, by: str) -> pl.DataFrame:
+    """The means over the seeds at each epoch of a record that every run has."""
+    frames = []
+    for group in groups:
+        records = pl.concat([run.read_frame(run.path / file) for run in group.runs])
+        means = records.group_by(by, maintain_order=True).agg(pl.exclude(by).fill_nan(None).mean()).sort(by)
+        frames.append(means.select(*(pl.lit(value).alias(name) for name, value in _about(group).items()), pl.all()))
+    return pl.concat(frames)

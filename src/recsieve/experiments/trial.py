@@ -1,0 +1,124 @@
+"""One run of a comparison: trained, watched at every validation, and tested."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.data.interactions import CSR, Interactions
+from recsieve.data.splitting import Split
+from recsieve.data.statistics import fingerprint
+from recsieve.evaluation import rank_items
+from recsieve.evaluation.metrics import ranking_metrics
+from recsieve.experiments.plan import Cell
+from recsieve.models import Model
+from recsieve.recommender import Recommender
+from recsieve.run_folder import RunFolder
+from recsieve.settings import parse_criterion
+from recsieve.training import Event, Training
+from recsieve.training.selection import own_loss
+
+KS = (10, 20, 50)
+VALIDATIONS = "validations.parquet"
+
+
+def run_trial(
+    split: Split, cell: Cell, folder: Path, metric: str, progress: Callable[[Event], None] | None = None
+) -> dict[str, Any]:
+    """Train one cell and write its run folder, metrics last.
+
+    The folder holds no interactions and no weights: the split is the comparison's, and the seed gives the weights back.
+    """
+    run = RunFolder(folder)
+    about = {"noise": cell.noise, "strategy": cell.contender.name, "fingerprint": fingerprint(split.train)}
+    run.write_config(cell.settings, about)
+    if cell.contender.role == "oracle":
+        split = replace(split, train=without_known_noise(split.train))
+    started = time.perf_counter()
+    watch = Watch(split, cell.settings.select_by, metric, cell.settings.batch_size, cell.settings.seed)
+    recommender = Recommender(**cell.settings.model_dump())
+    recommender.fit(split, progress=progress, judge=watch)
+    evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
+    per_user = pl.DataFrame(evaluation.per_user).cast(pl.Float32)
+    run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))
+    run.write_frame(run.path / VALIDATIONS, watch.frame())
+    run.write_frame(run.history, recommender.history if recommender.history is not None else pl.DataFrame())
+    metrics = {
+        "selected": recommender.selected,
+        "epochs_trained": len(watch.rows),
+        "test": evaluation.overall,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+    run.write_metrics(metrics)
+    return metrics
+
+
+def without_known_noise(train: Interactions) -> Interactions:
+    """Give no weight to known false positives; they stay observed, so that what is ranked stays the same."""
+    given = np.ones(len(train), np.float32) if train.weight is None else train.weight
+    return replace(train, weight=np.where(train.is_false_positive, np.float32(0), given))
+
+
+class Watch:
+    """Scores a training by every criterion at each validation, and returns the one that selects.
+
+    The test score is knowledge that nobody has while training: it is written down for the study of selection, and
+    never selects.
+    """
+
+    def __init__(self, split: Split, select_by: str, metric: str, batch_size: int, seed: int) -> None:
+        self._split, self._select_by, self._metric = split, select_by, metric
+        self._batch_size, self._seed = batch_size, seed
+        validation = split.validation
+        self._noisy = validation.csr
+        self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
+        self._seen_before_test = split.train.csr.union(validation.csr)
+        self.rows: list[dict[str, float]] = []
+
+    def __call__(self, training: Training) -> float:
+        scores = {"step": float(training.step), "epoch": training.step / training.steps_per_epoch}
+        selecting, k, _ = parse_criterion(self._metric if self._select_by == "own-loss" else self._select_by)
+        criterion = f"{selecting}@{k}"
+        model = training.model
+        noisy, clean = self._on_validation(model, criterion, k)
+        scores |= {"noisy": noisy, "clean": clean, "test": self._on_test(model)}
+        scores["own_loss"] = own_loss(
+            model, training.loss, self._split.validation, self._split.train.csr,
+            batch_size=self._batch_size, seed=self._seed, step=training.step,
+        )  # fmt: skip
+        self.rows.append(scores)
+        if self._select_by == "own-loss":
+            return -scores["own_loss"]
+        return clean if self._select_by.startswith("clean-") else noisy
+
+    def _on_validation(self, model: Model, criterion: str, k: int) -> tuple[float, float]:
+        """The criterion over all of the validation part, and over what is not known to be noise."""
+        users = _with_any(self._noisy)
+        top, _ = rank_items(model, users, k, self._split.train.csr)
+        noisy = _mean(top, users, self._noisy, criterion, k)
+        return noisy, float("nan") if self._clean is None else _mean(top, users, self._clean, criterion, k)
+
+    def _on_test(self, model: Model) -> float:
+        relevant, k = self._split.test.csr, parse_criterion(self._metric)[1]
+        users = _with_any(relevant)
+        top, _ = rank_items(model, users, k, self._seen_before_test)
+        return _mean(top, users, relevant, self._metric, k)
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each validation."""
+        return pl.DataFrame(self.rows)
+
+
+def _with_any(relevant: CSR) -> NDArray[np.int32]:
+    return np.flatnonzero(relevant.counts()).astype(np.int32)
+
+
+def _mean(top: NDArray[np.int32], users: NDArray[np.int32], relevant: CSR, criterion: str, k: int) -> float:
+    return float(np.nanmean(ranking_metrics(top, users, relevant, [k])[criterion]))

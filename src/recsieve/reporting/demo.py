@@ -1,0 +1,53 @@
+"""The demo's runs beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recsieve.reporting.charts import loss_chart
+from recsieve.reporting.page import Section, write_page
+
+METRICS = {
+    "recall@20": "Recall@20",
+    "ndcg@20": "NDCG@20",
+    "recall@50": "Recall@50",
+    "ndcg@50": "NDCG@50",
+    "false_positives_recommended@20": "noise shown @20",
+}
+
+
+def comparison_rows(runs: dict[str, Path]) -> tuple[Sequence[str], list[list[Any]]]:
+    """A row of test metrics for each run, and where in its training the weights are from."""
+    rows: list[list[Any]] = []
+    for name, folder in runs.items():
+        results = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        values = [results["test"].get(metric) for metric in METRICS]
+        rows.append([name, *values, round(results["selected"]["epoch"])])
+    return ("strategy", *METRICS.values(), "epoch kept"), rows
+
+
+def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
+    """The comparison and the course of the losses, on one page."""
+    header, rows = comparison_rows(runs)
+    histories = {name: pl.read_parquet(folder / "history.parquet") for name, folder in runs.items()}
+    about_noise = [
+        "Noise shown @20 is the share of a user's held-out regretted clicks that come back among the 20 best: lower is "
+        "better. One run of each strategy is a story, not evidence: differences of this size may be chance."
+    ]
+    about_losses = [
+        "The cross-entropy of true and false positives along the training, which the strategies tell apart without "
+        "being told which is which."
+    ]
+    sections = [
+        Section("Which recommends best?", about_noise, header, rows),
+        Section("Are false positives harder to fit?", about_losses, chart=loss_chart(histories).to_dict()),
+    ]
+    write_page(
+        path, "recsieve demo", "GMF on a simulated shop, trained in three ways, tested on true positives", sections
+    )
+    return path

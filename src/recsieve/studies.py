@@ -1,0 +1,76 @@
+"""Whole studies in one call: run, conclude, and write the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recsieve.data.splitting import Split
+from recsieve.experiments.compare import Progress, run_comparison
+from recsieve.experiments.config import ComparisonConfig, make_config
+from recsieve.experiments.run import DataSource
+from recsieve.reporting.comparison import write_comparison_page
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """A finished comparison: what comparison.json holds, and where it and the page are."""
+
+    folder: Path
+    result: dict[str, Any]
+
+    @property
+    def conclusions(self) -> list[str]:
+        """A plain sentence for each comparison."""
+        return list(self.result["conclusions"])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Metrics and verdicts of each strategy, model and kind of noise."""
+        return list(self.result["rows"])
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """The rows as a flat table."""
+        return pl.read_parquet(self.folder / "tables" / "summary.parquet")
+
+    @property
+    def page(self) -> Path:
+        return self.folder / "report.html"
+
+
+def compare(
+    data: Path | str | DataSource | Split,
+    out: Path | str = "runs/comparison",
+    *,
+    false_positive: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ComparisonResult:
+    """Train strategies, and the controls they need, with several seeds, and say which of them differ from plain CE.
+
+    `data` is a path (with `false_positive` to tell noise), a `DataSource` or a `Split`; `options` are those of
+    `ComparisonConfig`: models, strategies, seeds, noise, metric, epochs, workers and so on. Runs that are in `out`
+    already are not repeated. In a script, call it under `if __name__ == "__main__":`, for it starts processes.
+    """
+    if isinstance(data, Split):
+        return compare_by(make_config(options), Path(out), split=data, progress=progress)
+    source = data if isinstance(data, DataSource) else DataSource(Path(data), false_positive=false_positive)
+    return compare_by(make_config({"data": source, **options}), Path(out), progress=progress)
+
+
+def compare_by(
+    config: ComparisonConfig,
+    out: Path,
+    *,
+    split: Split | None = None,
+    command: str = "recsieve.compare",
+    progress: Progress | None = None,
+) -> ComparisonResult:
+    """Compare as a configuration says, and write the page."""
+    result = run_comparison(config, out, split=split, command=command, progress=progress)
+    write_comparison_page(out)
+    return ComparisonResult(out, result)
