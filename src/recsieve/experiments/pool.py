@@ -3,6 +3,7 @@ which ends first."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -29,6 +30,8 @@ from recsieve.experiments.trial import run_trial
 from recsieve.files import write_text
 from recsieve.run_folder import RunFolder
 from recsieve.training import Event, Validated
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -69,17 +72,20 @@ def run_all(jobs: Sequence[Job], metric: str, workers: int, progress: Callable[[
             raise
 
 
-def _follow(futures: dict[Future[None], Job], messages: Any, progress: Callable[[RunProgress], None]) -> None:
-    pending = set(futures)
+def _follow(futures: dict[Future[RunProgress], Job], messages: Any, progress: Callable[[RunProgress], None]) -> None:
+    """Pass on what the workers say until all have ended; a warning that many runs give is given once."""
+    pending, warned = set(futures), set[str]()
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for message in _drain(messages):
-            progress(message)
+            if isinstance(message, RunProgress):
+                progress(message)
+            elif message not in warned:
+                warned.add(message)
+                log.warning("%s", message)
         for future in done:
             with _explaining(futures[future]):
-                future.result()
-    for message in _drain(messages):
-        progress(message)
+                progress(future.result())
 
 
 @contextmanager
@@ -95,7 +101,7 @@ def _explaining(job: Job) -> Iterator[None]:
         raise type(error)(f"the run {job.cell.name} failed: {error}") from None
 
 
-def _drain(messages: Any) -> Iterator[RunProgress]:
+def _drain(messages: Any) -> Iterator[RunProgress | str]:
     while True:
         try:
             yield messages.get_nowait()
@@ -116,7 +122,17 @@ def _prepare(messages: Any, stop: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     torch.set_num_threads(1)
     numba.set_num_threads(1)
+    logger = logging.getLogger("recsieve")
+    logger.addHandler(_ToParent(logging.WARNING))
+    logger.propagate = False
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+class _ToParent(logging.Handler):
+    """Sends warnings to the process that talks to the user."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _messages.put(record.getMessage())
 
 
 def _end_with_parent() -> None:
@@ -131,12 +147,14 @@ def _read_split(folder: Path) -> Split:
     return RunFolder(folder).read_split()
 
 
-def _run(job: Job, metric: str) -> None:
+def _run(job: Job, metric: str) -> RunProgress:
+    if _stop.is_set():
+        raise Cancelled
     reporter = _Reporter(job.cell.name)
     try:
-        reporter.send()
+        _messages.put(reporter.progress())
         run_trial(_read_split(job.data), job.cell, job.folder, metric, reporter)
-        reporter.send(finished=True)
+        return reporter.progress(finished=True)
     except (RecsieveError, Cancelled):
         raise
     except Exception as error:
@@ -158,9 +176,7 @@ class _Reporter:
             raise Cancelled
         if isinstance(event, Validated):
             self._epoch, self._score = event.epoch + 1, event.score
-            self.send()
+            _messages.put(self.progress())
 
-    def send(self, *, finished: bool = False) -> None:
-        if _stop.is_set() and not finished:
-            raise Cancelled
-        _messages.put(RunProgress(self._name, self._epoch, self._score, time.perf_counter() - self._started, finished))
+    def progress(self, *, finished: bool = False) -> RunProgress:
+        return RunProgress(self._name, self._epoch, self._score, time.perf_counter() - self._started, finished)

@@ -1,0 +1,58 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from recsieve.experiments.conclusions import percent, selection_study, sentences, spread
+
+
+def judged(verdict, relative, low, high, against="CE"):
+    return {"against": against, "relative": relative, "interval": [low, high], "smallest_detectable": 0.019,
+            "verdict": verdict}  # fmt: skip
+
+
+def row(strategy, **judgements):
+    return {"noise": "natural", "model": "gmf", "strategy": strategy, **judgements}
+
+
+def test_no_difference_is_said_with_what_could_not_have_been_shown():
+    rows = [row("CE"), row("T-CE", against_baseline=judged("no difference found", 0.004, -0.008, 0.016))]
+    assert sentences(rows, "ndcg@20") == [
+        "T-CE: no difference found to CE (+0.4 % ndcg@20, 95 % interval −0.8 % … +1.6 %); a difference below 1.9 % "
+        "could not have been shown with this data."
+    ]
+
+
+def test_a_denoiser_that_does_not_beat_popularity_has_not_denoised():
+    popularity = judged("no difference found", 0.001, -0.01, 0.01, "least popular drop as T-CE")
+    rows = [row("T-CE", against_baseline=judged("better", 0.05, 0.03, 0.07), against_popularity=popularity)]
+    better, about_popularity = sentences(rows, "ndcg@20")
+    assert better == "T-CE: better than CE (+5.0 % ndcg@20, 95 % interval +3.0 % … +7.0 %)."
+    assert "has not denoised" in about_popularity
+
+
+def test_the_selection_study_takes_the_test_score_of_each_criterions_epoch():
+    frame = pl.DataFrame(
+        {"own_loss": [0.1, 0.2, 0.3], "noisy": [1.0, 3.0, 2.0], "clean": [1.0, 2.0, 3.0], "test": [0.5, 0.6, 0.7]}
+    )
+    study = selection_study([frame, frame])
+    assert {name: value["mean"] for name, value in study.items()} == pytest.approx(
+        {
+            "own loss": 0.5,
+            "noisy validation": 0.6,
+            "clean validation (oracle)": 0.7,
+            "best epoch on the test (oracle)": 0.7,
+        }
+    )
+
+
+def test_without_flags_there_is_no_clean_selection():
+    frame = pl.DataFrame({"own_loss": [0.1], "noisy": [1.0], "clean": [np.nan], "test": [0.5]})
+    assert "clean validation (oracle)" not in selection_study([frame])
+
+
+def test_percent_has_a_sign_and_a_true_minus():
+    assert (percent(0.0049), percent(-0.5)) == ("+0.5 %", "−50.0 %")
+
+
+def test_a_spread_is_over_what_is_defined():
+    assert spread([1.0, None, 3.0]) == pytest.approx({"mean": 2.0, "sd": 2**0.5})

@@ -1,0 +1,50 @@
+import pytest
+
+from recsieve.errors import ConfigError
+from recsieve.experiments.config import make_config, read_config
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"sedes": 5}, "there is no setting 'sedes': did you mean 'seeds'?"),
+        ({"data": {"source": "log.csv", "usr": "customer"}}, "did you mean 'data.user'?"),
+        ({"seeds": 1}, "seeds is 1"),
+        ({"models": []}, "nothing to compare"),
+        ({"models": ["gmg"]}, "did you mean 'gmf'?"),
+        ({"strategies": {"T": {"denoiser": "trunkated"}}}, "did you mean 'truncated'?"),
+        ({"strategies": {"T": {"denoiser": "truncated", "denoiser_options": {"drop": 0.1}}}}, "has no knob 'drop'"),
+        ({"strategies": {"T": {"denoisr": "truncated"}}}, "strategies.T.denoiser is missing"),
+        ({"noise": [{"mechanism": "unifrom", "rate": 0.1}]}, "did you mean 'uniform'?"),
+        ({"noise": [{"mechanism": "uniform", "rate": 1.5}]}, "noise.0.rate is 1.5"),
+        ({"metric": "clean-ndcg@20"}, "measured on the test"),
+        ({"metric": "loss"}, "measured on the test"),
+        ({"select_by": "loss"}, "select_by is 'loss'"),
+        ({"model_options": {"neumf": {"factors": 8}}}, "model_options are given for 'neumf'"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_give(values, words):
+    with pytest.raises(ConfigError, match=r".") as raised:
+        make_config(values)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_may_say_everything_and_options_take_its_place(tmp_path):
+    path = tmp_path / "compare.toml"
+    path.write_text(
+        'seeds = 7\nmodels = ["gmf", "neumf"]\n[data]\nsource = "log.csv"\n'
+        '[[noise]]\nmechanism = "uniform"\nrate = 0.2\n'
+        '[strategies."T-CE"]\ndenoiser = "truncated"\n[strategies."T-CE".denoiser_options]\ndrop_positives = 0.2\n'
+    )
+    config = read_config(path, seeds=3)
+    assert (config.seeds, config.models, config.noise[0].name) == (3, ["gmf", "neumf"], "uniform 20 %")
+    assert config.data.source == tmp_path / "log.csv"
+    assert list(config.strategies) == ["T-CE"]
+
+
+@pytest.mark.parametrize(("text", "words"), [("seeds = ", "as a TOML file"), ("seeds = 5", "names no data")])
+def test_a_file_that_cannot_be_used_is_told(tmp_path, text, words):
+    (tmp_path / "compare.toml").write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        read_config(tmp_path / "compare.toml")

@@ -1,0 +1,58 @@
+"""Real processes: few tests, because each takes seconds to start them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recsieve.errors import RunError
+from recsieve.experiments.compare import run_comparison
+from recsieve.experiments.config import make_config
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+
+def test_processes_give_the_numbers_of_one_and_a_failure_is_told(compare, split, tiny, tmp_path, monkeypatch):
+    alone = compare("alone")
+    monkeypatch.undo()
+    events = []
+    config = make_config({**tiny, "workers": 2})
+    result = run_comparison(config, tmp_path / "parallel", split=split, progress=events.append)
+    for mine, theirs in zip(alone["rows"], result["rows"], strict=True):
+        assert mine["metrics"] == theirs["metrics"]
+        assert mine.get("against_baseline") == theirs.get("against_baseline")
+    assert (events[0].runs, events[0].finished, events[0].workers) == (10, 0, 2)
+    assert sum(event.finished for event in events[1:]) == 10
+
+
+def test_a_run_that_fails_is_named_with_its_reason(split, tiny, tmp_path, monkeypatch):
+    config = make_config({**tiny, "learning_rate": 1e-3, "model_options": {"gmf": {"factors": 10**13}}})
+    with pytest.raises(RunError, match=r"the run natural-gmf-CE-0 failed: .* \(all of it in .*error.txt\)"):
+        run_comparison(config, tmp_path / "out", split=split)
+
+
+def test_ctrl_c_leaves_whole_files_and_the_same_command_goes_on(tmp_path):
+    rng = np.random.default_rng(0)
+    users, items = (rng.random((120, 80)) < 0.3).nonzero()
+    pl.DataFrame({"user": users, "item": items}).write_csv(tmp_path / "log.csv")
+    options = ["--seeds", "2", "--epochs", "40", "--patience", "40", "--workers", "1", "--strategies", "reweighted"]
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "recsieve", "compare", str(tmp_path / "log.csv"), *options, "--out", str(out)]
+    process = subprocess.Popen([*words, "--json"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    while process.poll() is None and not list(out.glob("runs/*/metrics.json")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert "stopped; what was written is whole" in process.stderr.read()
+    assert not list(out.rglob("*.part"))
+    done = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/metrics.json")}
+    assert 1 <= len(done) < 4
+    answer = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True)
+    assert len(json.loads(answer.stdout)["rows"]) == 2
+    assert len(list(out.glob("runs/*/metrics.json"))) == 4
+    assert all(path.stat().st_mtime_ns == when for path, when in done.items())

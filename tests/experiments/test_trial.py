@@ -1,0 +1,45 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from recsieve.experiments.config import Noise, make_config
+from recsieve.experiments.plan import plan
+from recsieve.experiments.trial import run_trial, without_known_noise
+from recsieve.recommender import Recommender
+
+
+@pytest.fixture
+def cells(tiny):
+    return {cell.contender.role: cell for cell in plan(make_config({**tiny, "seeds": 2}), {Noise(): True})}
+
+
+@pytest.mark.parametrize("select_by", ["ndcg@20", "clean-ndcg@20", "own-loss"])
+def test_a_trial_selects_as_a_training_by_itself_does(split, tmp_path, tiny, select_by):
+    config = make_config({**tiny, "select_by": select_by})
+    cell = next(cell for cell in plan(config, {Noise(): True}) if cell.contender.role == "strategy")
+    metrics = run_trial(split, cell, tmp_path / "run", "ndcg@5")
+    alone = Recommender(**cell.settings.model_dump()).fit(split)
+    assert metrics["selected"] == pytest.approx(alone.selected)
+    assert metrics["test"]["ndcg@5"] == alone.evaluate(split, [5]).overall["ndcg@5"]
+
+
+def test_the_test_score_of_the_selected_epoch_is_that_of_the_run(split, tmp_path, cells):
+    metrics = run_trial(split, cells["baseline"], tmp_path / "run", "ndcg@5")
+    validations = pl.read_parquet(tmp_path / "run" / "validations.parquet")
+    chosen = validations.row(int(validations["noisy"].arg_max()), named=True)
+    assert chosen["epoch"] == metrics["selected"]["epoch"]
+    assert chosen["noisy"] == metrics["selected"]["score"]
+    assert chosen["test"] == pytest.approx(metrics["test"]["ndcg@5"])
+
+
+def test_a_run_of_a_comparison_is_lean(split, tmp_path, cells):
+    run_trial(split, cells["strategy"], tmp_path / "run", "ndcg@5")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"config.toml", "metrics.json", "per_user.parquet", "history.parquet", "validations.parquet"} <= names
+    assert not names & {"model.safetensors", "interactions.parquet", "ids.parquet", "checkpoint"}
+
+
+def test_the_oracle_learns_nothing_from_known_noise_and_ranks_the_same_items(split):
+    clean = without_known_noise(split.train)
+    assert clean.csr.items.tolist() == split.train.csr.items.tolist()
+    assert (clean.weight == np.where(split.train.is_false_positive, 0, 1)).all()
