@@ -55,21 +55,22 @@ class FusedGMF:
         return mean, losses, weights
 
     def _selection(self, batch: Batch) -> tuple[int, float]:
-        """How many positives to drop, and the power that makes weights."""
+        """How many positives to drop if there are as many, and the power that makes weights."""
         denoiser = self._loss.denoiser
         if isinstance(denoiser, Truncated):
-            return denoiser.n_drop(self._loss.step, len(batch), int(batch.labels.sum())), 0.0
+            return denoiser.n_drop(self._loss.step, len(batch), len(batch)), 0.0
         return 0, denoiser.beta if isinstance(denoiser, Reweighted) else 0.0
 
     def _output_moments(self) -> tuple[np.ndarray, ...]:
         """The moments of the output layer, which has a gradient in every step and so never anything to catch up."""
         states = [self._optimizer.dense_state(parameter) for parameter in self._output]
         for state in states:
-            state["step"] += 1
+            state["step"].numpy()[...] += 1  # on the same memory, and many times quicker than by torch
         return tuple(state[name].numpy() for state in states for name in ("exp_avg", "exp_avg_sq"))
 
 
 # Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
+# One thread: on a machine that is busy, waiting for a second one costs more than it saves.
 _kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
@@ -78,11 +79,12 @@ def _catch_up_and_score(users, items, user_table, item_table, output, bias, logi
     """Fill in the logit of each pair, from rows brought up to the present step."""
     catch_up_rows(users, user_table, *user_past)
     catch_up_rows(items, item_table, *item_past)
+    weights = output[0]
     for k in range(len(users)):
-        user, item, logit = users[k], items[k], bias[0]
-        for f in range(user_table.shape[1]):
-            logit += user_table[user, f] * item_table[item, f] * output[0, f]
-        logits[k] = logit
+        user, item, logit = user_table[users[k]], item_table[items[k]], np.float32(0)
+        for f in range(len(weights)):
+            logit += user[f] * item[f] * weights[f]
+        logits[k] = logit + bias[0]
 
 
 @_kernel
@@ -99,11 +101,13 @@ def _go_back_and_move(
     for k in range(n):
         user, item = users[k], items[k]
         slope = (np.float32(1 / (1 + math.exp(-logits[k]))) - labels[k]) * weights[k] * scale
+        # Loops of their own, because the compiler gives up vector instructions over many arrays that might overlap.
         for f in range(factors):
-            by_user, by_item = slope * user_table[user, f], slope * item_table[item, f]
-            user_gradients[k, f] = by_item * output[0, f]
-            item_gradients[k, f] = by_user * output[0, f]
-            output_gradient[0, f] += by_user * item_table[item, f]
+            user_gradients[k, f] = slope * output[0, f] * item_table[item, f]
+        for f in range(factors):
+            item_gradients[k, f] = slope * output[0, f] * user_table[user, f]
+        for f in range(factors):
+            output_gradient[0, f] += slope * user_table[user, f] * item_table[item, f]
         bias_gradient[0, 0] += slope
     step_rows(users, user_gradients, user_table, *user_present)
     step_rows(items, item_gradients, item_table, *item_present)
@@ -119,8 +123,7 @@ def _go_back_and_move(
 @_kernel
 def _weigh(losses, labels, weights, n_drop, beta):
     """Apply a strategy to given weights; gives the weighted sum of the losses, and over how many it is (at least 1)."""
-    if n_drop > 0:
-        _drop_hardest(losses, labels, weights, n_drop)
+    _drop_hardest(losses, labels, weights, n_drop)
     total, kept = 0.0, 0
     for k in range(len(losses)):
         if beta > 0:
@@ -132,8 +135,11 @@ def _weigh(losses, labels, weights, n_drop, beta):
 
 @_kernel
 def _drop_hardest(losses, labels, weights, n_drop):
-    """Give weight 0 to exactly n_drop positives with the largest losses; of equal ones the first in the batch go."""
+    """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
     positives = np.flatnonzero(labels > 0)
+    n_drop = min(n_drop, len(positives))
+    if n_drop == 0:
+        return
     threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
     left = n_drop
     for k in positives:
