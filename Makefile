@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint clean
+.PHONY: help install demo test lint bench recbole clean
 help:  ## what each target does
 	@grep -hE '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -24,6 +24,17 @@ lint: install  ## ruff, mypy, import-linter
 
 test: lint  ## every check and every test
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+bench: install  ## speed and memory beside the plain way, and beside RecBole after `make recbole`
+	$(BIN)/python -m benchmarks.run
+
+build/recbole/.installed: constraints.txt
+	python3 -m venv build/recbole
+	build/recbole/bin/pip install --quiet recbole==1.2.1 'setuptools<81' 'numpy<2' 'pandas<3' 'scipy<1.16' \
+		$(shell grep '^torch==' constraints.txt)
+	touch build/recbole/.installed
+
+recbole: build/recbole/.installed  ## an environment with RecBole 1.2.1, for the benchmarks to compare with
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info

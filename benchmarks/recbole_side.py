@@ -1,0 +1,99 @@
+"""RecBole's side of a comparison, run by an interpreter that has RecBole 1.2.1 (`make recbole`) and nothing of ours.
+
+python -P recbole_side.py time FOLDER MODEL STEPS      times some steps of RecBole's own trainer, prints JSON
+python -P recbole_side.py export FOLDER MODEL OUT.npz  weights as they start, and the logits that they give
+FOLDER holds users.npy and items.npy; paths are absolute.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import resource
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from recbole.config import Config
+from recbole.data import create_dataset, data_preparation
+from recbole.utils import get_model, get_trainer, init_seed
+
+SETTINGS = {
+    "NeuMF": {
+        "mf_embedding_size": 32,
+        "mlp_embedding_size": 128,
+        "mlp_hidden_size": [128, 64, 32],
+        "dropout_prob": 0.0,
+    },
+    "CDAE": {"embedding_size": 200, "hid_activation": "sigmoid", "reg_weight_2": 0.0, "train_neg_sample_args": None},
+}
+COMMON = {
+    "train_batch_size": 1024,
+    "learning_rate": 1e-3,
+    "use_gpu": False,
+    "state": "ERROR",
+    "show_progress": False,
+    "load_col": {"inter": ["user_id", "item_id"]},
+    "eval_args": {"split": {"RS": [1.0, 0.0, 0.0]}, "group_by": "none", "order": "RO", "mode": "full"},
+}
+EXPORTED_USERS = 5
+
+
+def prepare(folder: Path, name: str, work: str):
+    """RecBole's data loader, model and trainer on the interactions of a folder."""
+    path = Path(work) / "bench"
+    path.mkdir()
+    pairs = np.stack([np.load(folder / "users.npy"), np.load(folder / "items.npy")], axis=1)
+    np.savetxt(path / "bench.inter", pairs, "%d", "\t", header="user_id:token\titem_id:token", comments="")
+    settings = {**COMMON, **SETTINGS[name], "data_path": work, "checkpoint_dir": work}
+    config = Config(model=name, dataset="bench", config_dict=settings)
+    init_seed(0, reproducibility=False)
+    dataset = create_dataset(config)
+    batches, _, _ = data_preparation(config, dataset)
+    model = get_model(name)(config, batches.dataset)
+    return batches, model, get_trainer(config["MODEL_TYPE"], name)(config, model)
+
+
+def time_steps(batches, trainer, steps: int) -> dict[str, float]:
+    """The seconds of an epoch, extrapolated from some of its steps, after one to warm up."""
+    trainer._train_epoch(islice(batches, 1), 0)
+    steps = min(steps, len(batches))
+    start = time.perf_counter()
+    trainer._train_epoch(islice(batches, steps), 0)
+    each = (time.perf_counter() - start) / steps
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": each * len(batches), "steps": steps, "of": len(batches), "peak_mb": round(peak)}
+
+
+@torch.no_grad()
+def export(batches, model, out: str) -> None:
+    """Write the weights, whose id each row is, and the logits of all items for a few users."""
+    model.eval()
+    users, items = torch.arange(1, 1 + EXPORTED_USERS), torch.arange(1, model.n_items)  # 0 is for padding
+    if hasattr(model, "get_rating_matrix"):
+        logits = model(model.get_rating_matrix(users), users)[:, 1:]
+    else:
+        logits = torch.stack([model(user.expand(len(items)), items) for user in users])
+    own = {name: batches.dataset.field2id_token[f"{name}_id"][1:].astype(np.int64) for name in ("user", "item")}
+    weights = {name: weight.numpy() for name, weight in model.state_dict().items()}
+    np.savez(out, users=own["user"], items=own["item"], logits=logits.numpy(), **weights)
+
+
+def main(command: str, folder: str, name: str, last: str) -> None:
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)  # RecBole leaves a folder behind where it is run
+        batches, model, trainer = prepare(Path(folder), name, work)
+        if command == "export":
+            export(batches, model, last)
+        else:
+            print(json.dumps(time_steps(batches, trainer, int(last))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""RecBole 1.2.1 itself, in an environment of its own: its old numpy and ours cannot share one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.measure import Agreement, Case, Skipped, Timing
+from benchmarks.training import new_model, our_epoch
+from recsieve.denoisers import KeepAll
+
+SCRIPT = Path(__file__).with_name("recbole_side.py")
+ENVIRONMENT = Path(__file__).parents[1] / "build" / "recbole"
+
+
+class RecBoleEpoch:
+    """An epoch of RecBole's model in RecBole's trainer, against ours of the same sizes; both without T-CE."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def agree(self, case: Case) -> Agreement:
+        """Take over RecBole's weights and compare the logits of some users and all items."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "weights.npz"
+            run_recbole("export", case, self.name, str(path))
+            with np.load(path) as arrays:
+                exported = {name: torch.from_numpy(arrays[name]) for name in arrays}
+        model = new_model(self.name.lower(), case.data).eval()
+        model.load_state_dict({**model.state_dict(), **TRANSLATIONS[self.name](exported)})
+        users, items = exported["users"][: len(exported["logits"])], exported["items"]
+        difference = (model.score_all_items(users)[:, items] - exported["logits"]).abs().max()
+        return Agreement(f"largest difference of a logit, {len(users)} users, all items", float(difference), 1e-5)
+
+    def plain(self, case: Case) -> Timing:
+        steps = case.effort.cdae_steps if self.name == "CDAE" else case.effort.plain_steps
+        result = json.loads(run_recbole("time", case, self.name, str(steps)).splitlines()[-1])
+        extrapolated = f"{result['steps']} of {result['of']:,} steps"
+        return Timing(result["seconds"], extrapolated, peak_mb=result["peak_mb"])
+
+    def ours(self, case: Case) -> Timing:
+        return our_epoch(self.name.lower(), case, KeepAll())
+
+
+def run_recbole(command: str, case: Case, name: str, last: str) -> str:
+    """What RecBole's side prints."""
+    python = Path(os.environ.get("RECBOLE_PYTHON", ENVIRONMENT / "bin" / "python"))
+    if not python.exists():
+        raise Skipped("RecBole is not installed: `make recbole` makes an environment with it")
+    # -P: the modules beside the script are not RecBole's to find.
+    line = [python, "-P", "-W", "ignore", SCRIPT, command, case.folder.resolve(), name, last]
+    return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _rows(exported: dict[str, Tensor], kind: str, table: Tensor) -> Tensor:
+    """The rows of RecBole's table in the order of our codes, without the one for padding."""
+    ordered = torch.empty_like(table[1:])
+    ordered[exported[kind]] = table[1:]
+    return ordered
+
+
+def _neumf(exported: dict[str, Tensor]) -> dict[str, Tensor]:
+    tables = {"user": "user_mf", "item": "item_mf", "user_mlp": "user_mlp", "item_mlp": "item_mlp"}
+    weights = {
+        f"{ours}.weight": _rows(exported, f"{ours[:4]}s", exported[f"{theirs}_embedding.weight"])
+        for ours, theirs in tables.items()
+    }
+    # RecBole's perceptron repeats dropout, linear layer, activation.
+    layers = {"first": "mlp_layers.mlp_layers.1", "deeper.0": "mlp_layers.mlp_layers.4", "output": "predict_layer"}
+    layers["deeper.2"] = "mlp_layers.mlp_layers.7"
+    for ours, theirs in layers.items():
+        weights |= {f"{ours}.{part}": exported[f"{theirs}.{part}"] for part in ("weight", "bias")}
+    return weights
+
+
+def _cdae(exported: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        "user.weight": _rows(exported, "users", exported["h_user.weight"]),
+        "encoder.weight": _rows(exported, "items", exported["h_item.weight"].T),
+        "hidden_bias": exported["h_item.bias"],
+        "decoder.weight": _rows(exported, "items", exported["out_layer.weight"]),
+        "item_bias.weight": _rows(exported, "items", exported["out_layer.bias"]).unsqueeze(-1),
+    }
+
+
+TRANSLATIONS = {"NeuMF": _neumf, "CDAE": _cdae}
