@@ -71,11 +71,11 @@ class CdaeEpoch:
         data, steps = case.data, case.effort.cdae_steps
         model = plain.CDAE(sparse_rows(data))
         batches = torch.randperm(data.n_users).split(plain.BATCH)
-        training = plain.train_cdae(model, [batches[0], *batches[:steps]])
+        taken = batches[:steps]
+        training = plain.train_cdae(model, [batches[0], *taken])
         next(training)  # to warm up
-        taken = min(steps, len(batches))
-        each = seconds(lambda: list(training)) / taken
-        return Timing(each * data.n_users / plain.BATCH, f"{taken} of {len(batches)} steps of {plain.BATCH:,} users")
+        each = seconds(lambda: list(training)) / sum(len(users) for users in taken)
+        return Timing(each * data.n_users, f"{len(taken)} of {len(batches)} steps of {plain.BATCH:,} users")
 
     def ours(self, case: Case) -> Timing:
         return our_epoch("cdae", case, KeepAll())
