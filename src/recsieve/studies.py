@@ -23,6 +23,11 @@ class ComparisonResult:
     result: dict[str, Any]
 
     @property
+    def answer(self) -> str:
+        """Whether any strategy is better than plain CE, in one sentence."""
+        return str(self.result["answer"])
+
+    @property
     def conclusions(self) -> list[str]:
         """A plain sentence for each comparison."""
         return list(self.result["conclusions"])

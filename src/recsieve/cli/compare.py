@@ -80,6 +80,7 @@ def compare(
 
     header_row, rows = summary_rows(comparison.result)
     show(rows_table(header_row, rows, title=f"{data.name}, test, {config.seeds} seeds"))
+    typer.echo(comparison.answer)
     for line in comparison.conclusions:
         typer.echo(f"- {line}")
     typer.echo(f"page: {comparison.page}")

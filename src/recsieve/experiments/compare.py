@@ -15,7 +15,7 @@ from typing import Any
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe, fingerprint
 from recsieve.errors import ConfigError, DataError, RunError
-from recsieve.experiments.conclusions import conclude, group_runs, sentences
+from recsieve.experiments.conclusions import answer, conclude, group_runs, sentences
 from recsieve.experiments.config import ComparisonConfig, Noise, cores
 from recsieve.experiments.machine import free_memory, machine, versions
 from recsieve.experiments.noise import with_noise
@@ -157,6 +157,7 @@ def _result(config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Ma
         "config": config.model_dump(mode="json"),
         "data": {name: entry.facts | {"fingerprint": entry.fingerprint} for name, entry in prepared.items()},
         "comparisons": sum(kind in row for row in rows for kind in ("against_baseline", "against_popularity")),
+        "answer": answer(rows),
         "conclusions": sentences(rows, config.metric),
         "rows": rows,
     }

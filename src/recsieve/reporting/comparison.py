@@ -7,29 +7,147 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from recsieve.reporting.charts import write_chart
+from recsieve.reporting.comparison_charts import (
+    Panels,
+    effect_panels,
+    loss_panels,
+    noise_panels,
+    selection_panels,
+    together,
+    validation_panels,
+)
 from recsieve.reporting.page import Section, write_page
+
+RESULT = "comparison.json"
 
 
 def write_comparison_page(folder: Path) -> Path:
-    """Write report.html beside a comparison's results."""
-    result = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
-    header, rows = summary_rows(result)
-    sections = [Section("What can be told apart", result["conclusions"]), Section("All numbers", (), header, rows)]
-    write_page(folder / "report.html", "Does denoising help here?", result["date"], sections)
+    """Write report.html beside a comparison's results, and each of its charts as PNG and SVG."""
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    panels = comparison_panels(result, folder / "tables")
+    for name, charts in panels.items():
+        write_chart(together(charts), folder / "charts" / f"{name}.png")
+    config = result["config"]
+    subtitle = (
+        f"{', '.join(config['models'])}; {config['seeds']} seeds; {config['metric']} by full ranking on the clean "
+        f"test; {config['select_by']} on validation selects; {result['date'][:10]}"
+    )
+    write_page(
+        folder / "report.html", f"Does denoising help on {data_name(result)}?", subtitle, sections(result, panels)
+    )
     return folder / "report.html"
 
 
-def summary_rows(result: Mapping[str, Any]) -> tuple[Sequence[str], list[list[Any]]]:
+def data_name(result: Mapping[str, Any]) -> str:
+    """What the data is called: the last part of its path that says something."""
+    source = (result["config"]["data"] or {}).get("source", "this data")
+    parts = [part for part in Path(source).parts if not part.startswith("interactions")]
+    return parts[-1] if parts else source
+
+
+def comparison_panels(result: Mapping[str, Any], tables: Path) -> dict[str, Panels]:
+    """All charts, by the name of their file; those for which nothing is known are left out."""
+    metric, rows = result["config"]["metric"], result["rows"]
+    validations = pl.read_parquet(tables / "validations.parquet")
+    panels = {
+        "effects": effect_panels(rows, metric),
+        "noise": noise_panels(rows, metric),
+        "validations": validation_panels(validations, result["config"]["select_by"]),
+        "selection": selection_panels(rows, metric),
+        "losses": loss_panels(pl.read_parquet(tables / "losses.parquet")),
+    }
+    return {name: charts for name, charts in panels.items() if charts}
+
+
+TEXTS = {
+    "effects": (
+        "How much, and how sure",
+        "Each point is the mean change over users and seeds, its line where the true change lies in 95 of 100 such "
+        "comparisons. Grey is no difference found, once all comparisons are accounted for.",
+    ),
+    "noise": (
+        "What noise does",
+        "The test metric against the share of noise that was added to clean data; the test itself stays clean. Click "
+        "a name to see it alone.",
+    ),
+    "validations": (
+        "The course of the trainings",
+        "Means over the seeds. Only the noisy validation may choose in real life; the others are shown to look back. "
+        "Towards the end a curve holds fewer seeds, for they stop when they no longer improve.",
+    ),
+    "selection": (
+        "How much the choice of the epoch matters",
+        "What each strategy would have scored on the test, had its epoch been chosen by its own loss, by noisy or "
+        "clean validation, or by the test itself: the last two are knowledge that nobody has (oracle). If these "
+        "differences are larger than those between strategies, selection matters more than denoising here.",
+    ),
+    "losses": (
+        "Are false positives harder to fit?",
+        "The cross-entropy of true and false positives in training. Strategies that go by the loss can tell them apart "
+        "only where the lines are apart.",
+    ),
+}  # fmt: skip
+
+
+def sections(result: Mapping[str, Any], panels: Mapping[str, Panels]) -> list[Section]:
+    """The answer first, then the evidence, then how it was made."""
+    header, rows = full_rows(result)
+    drawn = {name: Section(*_text(name), panels=[_fluid(chart) for chart in panels[name].values()]) for name in panels}
+    first = [
+        Section("The answer", [result["answer"]], points=result["conclusions"]),
+        *(drawn[name] for name in ("effects",) if name in drawn),
+        Section("All numbers", [_about_numbers(result)], header=header, rows=rows),
+    ]
+    rest = [drawn[name] for name in ("noise", "validations", "selection", "losses") if name in drawn]
+    return [*first, *rest, Section("How this was made", points=provenance(result))]
+
+
+def _text(name: str) -> tuple[str, list[str]]:
+    heading, paragraph = TEXTS[name]
+    return heading, [paragraph]
+
+
+def _fluid(chart: Any) -> dict[str, Any]:
+    """A chart as wide as the place that it is put into."""
+    return chart.properties(width="container").to_dict()
+
+
+def _about_numbers(result: Mapping[str, Any]) -> str:
+    return (
+        "Means over the seeds and their standard deviation. p-values are corrected (Holm) for all "
+        f"{result['comparisons']} comparisons on this page. Noise shown @20 is the share of a user's held-out false "
+        "positives that come back among the 20 best: lower is better. Click on a column to sort by it."
+    )
+
+
+def summary_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """A row for each strategy: the metric, the difference to plain CE, and the verdict."""
     metric = result["config"]["metric"]
-    several_noises = len({row["noise"] for row in result["rows"]}) > 1
-    header = [*(["noise"] if several_noises else []), "model", "strategy", metric, "±", "change", "95 % interval",
-              "p (Holm)", "verdict"]  # fmt: skip
+    where = [name for name in ("noise", "model") if len({row[name] for row in result["rows"]}) > 1]
+    header = [*where, "strategy", metric, "±", "change", "95 % interval", "p", "verdict"]
     rows = []
     for row in result["rows"]:
         value, judged = row["metrics"][metric], row.get("against_baseline")
-        start = [*([row["noise"]] if several_noises else []), row["model"], row["strategy"]]
-        rows.append([*start, value["mean"], value["sd"], *(_judged(judged) if judged else ["", "", None, "baseline"])])
+        start = [*(row[name] for name in where), row["strategy"], value["mean"], value["sd"]]
+        rows.append([*start, *(_judged(judged) if judged else ["", "", None, "(baseline)"])])
+    return header, rows
+
+
+def full_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """The summary and what else was measured."""
+    header, rows = summary_rows(result)
+    more = {"recall@20": "Recall@20", "recall@50": "Recall@50", "false_positives_recommended@20": "noise shown @20",
+            "coverage@20": "coverage @20"}  # fmt: skip
+    known = [name for name in more if name in result["rows"][0]["metrics"]]
+    header += ["beats popularity control", *(more[name] for name in known), "epoch kept", "seconds"]
+    for row, cells in zip(result["rows"], rows, strict=True):
+        popularity = row.get("against_popularity")
+        verdict = "–" if popularity is None else f"{popularity['verdict']} ({percent(popularity['relative'])})"
+        measures = [row["metrics"][name]["mean"] for name in known]
+        cells += [verdict, *measures, round(row["epoch_selected"]["mean"]), round(row["seconds"]["mean"])]
     return header, rows
 
 
@@ -38,6 +156,41 @@ def _judged(judged: Mapping[str, Any]) -> list[Any]:
     return [percent(judged["relative"]), f"{percent(low)} … {percent(high)}", judged["adjusted_p"], judged["verdict"]]
 
 
+def provenance(result: Mapping[str, Any]) -> list[str]:
+    """Everything that somebody needs who wants the same numbers."""
+    config, machine = result["config"], result["machine"]
+    facts = [f"{name}: {_facts(about)}" for name, about in result["data"].items()]
+    knobs = {row["strategy"]: row for row in result["rows"]}
+    strategies = [f"{name}: {_knobs(row)}." for name, row in knobs.items()]
+    return [
+        f"Command: {result['command']}",
+        f"At most {config['epochs']} epochs of batches of {config['batch_size']}, learning rate "
+        f"{config['learning_rate']}; a training ends after {config['patience']} validations without progress.",
+        *facts,
+        *strategies,
+        f"Made on {machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, in "
+        f"{result['seconds'] / 60:.1f} minutes by {result['workers']} processes; "
+        + ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+        + ".",
+    ]
+
+
+def _facts(about: Mapping[str, Any]) -> str:
+    share = about["false_positive_share"]
+    noise = "" if share is None else f", {100 * share:.1f} % of them known false positives"
+    return (
+        f"{about['users']:,} users, {about['items']:,} items, {about['interactions']:,} training interactions{noise}; "
+        f"{about['test']:,} to test on."
+    )
+
+
+def _knobs(row: Mapping[str, Any]) -> str:
+    if row["role"] == "oracle":
+        return "plain CE that gives no weight to the known false positives of the training part"
+    options: Sequence[str] = [f"{name} {value}" for name, value in row["options"].items()]
+    return ", ".join([row["denoiser"], *options])
+
+
 def percent(share: float) -> str:
-    """A share as signed percent, with a true minus."""
-    return f"{100 * share:+.1f} %".replace("-", "−")
+    """A share as signed percent, with a true minus and no break before its sign."""
+    return f"{100 * share:+.1f}\u00a0%".replace("-", "−")

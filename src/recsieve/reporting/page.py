@@ -14,26 +14,32 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from recsieve.files import write_text
-from recsieve.reporting.tables import number
+from recsieve.reporting.tables import number, numeric
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, some text, and perhaps a table or a chart."""
+    """A heading, some text, and perhaps a list, a table, a chart, or charts side by side where there is room."""
 
     heading: str
     paragraphs: Sequence[str] = ()
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     chart: dict[str, Any] = field(default_factory=dict)  # Vega-Lite
+    panels: Sequence[dict[str, Any]] = ()  # the same
+    points: Sequence[str] = ()
+
+    @property
+    def charts(self) -> list[dict[str, Any]]:
+        return [*([self.chart] if self.chart else []), *self.panels]
 
 
 def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section]) -> None:
     """Write sections as one self-contained HTML file."""
     environment = Environment(loader=PackageLoader("recsieve.reporting"), autoescape=True)
-    charts = any(section.chart for section in sections)
+    charts = any(section.charts for section in sections)
     text = environment.get_template("page.html").render(
-        title=title, subtitle=subtitle, sections=sections, charts=charts, number=number,
+        title=title, subtitle=subtitle, sections=sections, charts=charts, number=number, numeric=numeric,
         bundle=_drawing_code() if charts else "",
     )  # fmt: skip
     write_text(path, text)

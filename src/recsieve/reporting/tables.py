@@ -28,11 +28,15 @@ def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str 
     """Rows of text and numbers, numbers to the right."""
     table = Table(title=title)
     for place, name in enumerate(header):
-        numeric = bool(rows) and not isinstance(rows[0][place], str)
-        table.add_column(name, justify="right" if numeric else "left")
+        table.add_column(name, justify="right" if rows and numeric(rows[-1][place]) else "left")
     for row in rows:
         table.add_row(*(value if isinstance(value, str) else number(value) for value in row))
     return table
+
+
+def numeric(cell: Any) -> bool:
+    """Whether a cell is a number, or text that begins like one, so that it stands to the right."""
+    return not isinstance(cell, str) or cell[:1] in "0123456789+−"
 
 
 def number(value: float | None) -> str:

@@ -1,0 +1,202 @@
+"""The charts of a comparison: each takes rows or a table and gives Vega-Lite, a panel for each model and noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+VERDICTS = {"better": "#2a9d5c", "worse": "#d1495b", "no difference found": "#8a97a6"}
+CRITERIA = {"noisy": "noisy validation", "clean": "clean validation (oracle)", "test": "test (oracle)"}
+KINDS = {"true_positive_loss": "true positives", "false_positive_loss": "false positives"}
+WIDTH, HEIGHT = 420, 260
+MOST_PANELS = 6
+
+Panels = dict[str, Any]  # charts of altair, by the name of the panel
+
+
+def effect_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
+    """How far each strategy is from plain CE, in percent, with its 95 % interval."""
+    return {
+        name: _effects([row for row in panel if "against_baseline" in row], metric, name)
+        for name, panel in _by_panel(rows).items()
+    }
+
+
+def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
+    values = [
+        {
+            "strategy": row["strategy"],
+            "change": 100 * row["against_baseline"]["relative"],
+            "low": 100 * row["against_baseline"]["interval"][0],
+            "high": 100 * row["against_baseline"]["interval"][1],
+            "verdict": row["against_baseline"]["verdict"],
+            "smallest": 100 * row["against_baseline"]["smallest_detectable"],
+        }
+        for row in rows
+    ]
+    strategy = alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190))
+    colour = alt.Color(
+        "verdict:N", title=None, legend=alt.Legend(orient="bottom"),
+        scale=alt.Scale(domain=list(VERDICTS), range=list(VERDICTS.values())),
+    )  # fmt: skip
+    tooltip: list[Any] = [
+        "strategy:N", "verdict:N", _percent("change", "change %"), _percent("low", "from %"), _percent("high", "to %"),
+        _percent("smallest", "smallest that could be shown %"),
+    ]  # fmt: skip
+    base = alt.Chart(alt.Data(values=values)).encode(y=strategy, color=colour, tooltip=tooltip)
+    change = f"change of {metric} against plain CE, %"
+    interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=change), x2="high:Q")
+    point = base.mark_point(filled=True, size=90, opacity=1).encode(x="change:Q")
+    plain = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#8a97a6").encode(x="zero:Q")
+    return alt.layer(plain, interval, point).properties(title=title, width=WIDTH, height=28 * max(len(rows), 3))
+
+
+def noise_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
+    """A metric against the share of noise that was added, a panel for each mechanism and model."""
+    values: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        mechanism, _, rate = row["noise"].partition(" ")
+        if rate:
+            value = row["metrics"][metric]
+            entry = {"strategy": row["strategy"], "rate": float(rate.removesuffix(" %")), "value": value["mean"],
+                     "low": value["mean"] - value["sd"], "high": value["mean"] + value["sd"]}  # fmt: skip
+            values.setdefault(f"{row['model']}, {mechanism} noise", []).append(entry)
+    several = {name: entries for name, entries in values.items() if len({entry["rate"] for entry in entries}) > 1}
+    return {name: _against_noise(entries, metric, name) for name, entries in several.items()}
+
+
+def _against_noise(values: list[dict[str, Any]], metric: str, title: str) -> Any:
+    picked = alt.selection_point(fields=["strategy"], bind="legend")
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("rate:Q", title="share of noise, %"),
+        color=_strategy_colour(),
+        opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
+    )
+    metric_axis = alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False))
+    tooltip = ["strategy:N", _percent("rate", "noise %"), alt.Tooltip("value:Q", format=".4f", title=metric)]
+    lines = base.mark_line(point=True).encode(y=metric_axis, tooltip=tooltip).add_params(picked)
+    spread = base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q")
+    return alt.layer(spread, lines).properties(title=title, width=WIDTH, height=HEIGHT)
+
+
+def validation_panels(validations: pl.DataFrame, metric: str) -> Panels:
+    """The course of each training, by the criterion that is chosen below the chart."""
+    present = {column: name for column, name in CRITERIA.items() if validations[column].drop_nulls().len()}
+    long = validations.unpivot(
+        on=list(present), index=["noise", "model", "strategy", "epoch"], variable_name="criterion", value_name="value"
+    ).with_columns(pl.col("criterion").replace(present))
+    return {
+        name: _validations(panel.drop("noise", "model"), list(present.values()), metric, name)
+        for name, panel in _frames(long).items()
+    }
+
+
+def _validations(table: pl.DataFrame, criteria: list[str], metric: str, title: str) -> Any:
+    # Offered as buttons, because a curve of the test is for looking back, never for choosing.
+    criterion = alt.param(name="criterion", value=criteria[0], bind=alt.binding_radio(options=criteria, name="by "))
+    picked = alt.selection_point(fields=["strategy"], bind="legend")
+    return (
+        alt.Chart(_data(table), title=title, width=WIDTH, height=HEIGHT)
+        .mark_line()
+        .encode(
+            x=alt.X("epoch:Q", title="epoch"),
+            y=alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False)),
+            color=_strategy_colour(),
+            opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
+            tooltip=["strategy:N", alt.Tooltip("epoch:Q", format=".0f"), alt.Tooltip("value:Q", format=".4f")],
+        )
+        .transform_filter("datum.criterion == criterion")
+        .add_params(criterion, picked)
+    )
+
+
+def loss_panels(losses: pl.DataFrame) -> Panels:
+    """The losses of true and false positives along the training of each strategy, where it is known which is which."""
+    known = losses.filter(pl.col("false_positive_loss").is_not_null(), pl.col("role") != "oracle")
+    long = known.unpivot(
+        on=list(KINDS), index=["noise", "model", "strategy", "epoch"], variable_name="kind", value_name="value"
+    ).with_columns(pl.col("kind").replace(KINDS))
+    return {name: _losses(panel.drop("noise", "model"), name) for name, panel in _frames(long).items() if panel.height}
+
+
+def _losses(table: pl.DataFrame, title: str) -> Any:
+    picked = alt.selection_point(fields=["strategy"], bind="legend")
+    return (
+        alt.Chart(_data(table), title=title, width=WIDTH, height=HEIGHT)
+        .mark_line()
+        .encode(
+            x=alt.X("epoch:Q", title="epoch"),
+            y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
+            color=_strategy_colour(),
+            strokeDash=alt.StrokeDash("kind:N", title=None, legend=alt.Legend(orient="bottom", columns=2)),
+            opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
+            tooltip=["strategy:N", "kind:N", "epoch:Q", alt.Tooltip("value:Q", format=".4f")],
+        )
+        .add_params(picked)
+    )
+
+
+def selection_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
+    """What each strategy would have scored on the test, had its epoch been chosen by another criterion."""
+    return {name: _selection(panel, metric, name) for name, panel in _by_panel(rows).items()}
+
+
+def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
+    values = [
+        {"strategy": row["strategy"], "criterion": criterion, "value": value["mean"], "sd": value["sd"]}
+        for row in rows
+        for criterion, value in row["selection"].items()
+    ]
+    return (
+        alt.Chart(alt.Data(values=values), title=title, width=WIDTH, height=28 * max(len(rows), 3))
+        .mark_point(filled=True, size=80, opacity=0.9)
+        .encode(
+            x=alt.X("value:Q", title=f"test {metric}", scale=alt.Scale(zero=False)),
+            y=alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)),
+            color=alt.Color("criterion:N", title=None, legend=alt.Legend(orient="bottom", columns=2, labelLimit=220)),
+            shape="criterion:N",
+            tooltip=["strategy:N", "criterion:N", alt.Tooltip("value:Q", format=".4f")],
+        )
+    )
+
+
+def together(panels: Panels) -> alt.ConcatChart:
+    """All panels in one picture, for a file."""
+    return alt.concat(*panels.values(), columns=2)
+
+
+def _by_panel(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Rows by model and noise."""
+    panels: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        panels.setdefault(panel_name(row["model"], row["noise"]), []).append(row)
+    return panels
+
+
+def _frames(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """A table by model and noise: the first few, for the rest is in the tables."""
+    parts = table.partition_by("model", "noise", as_dict=True, maintain_order=True)
+    named = {panel_name(str(model), str(noise)): part for (model, noise), part in parts.items()}
+    return dict(list(named.items())[:MOST_PANELS])
+
+
+def panel_name(model: str, noise: str) -> str:
+    """What stands over a panel."""
+    return f"{model}, {noise} noise"
+
+
+def _strategy_colour() -> alt.Color:
+    legend = alt.Legend(orient="bottom", columns=2, labelLimit=220)
+    return alt.Color("strategy:N", title=None, sort=None, scale=alt.Scale(scheme="tableau10"), legend=legend)
+
+
+def _percent(field: str, title: str) -> alt.Tooltip:
+    return alt.Tooltip(f"{field}:Q", format="+.2f", title=title)
+
+
+def _data(table: pl.DataFrame) -> alt.Data:
+    numbers = pl.selectors.float()
+    return alt.Data(values=table.with_columns(numbers.round_sig_figs(5)).to_dicts())
