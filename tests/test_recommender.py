@@ -8,6 +8,7 @@ import torch
 from recsieve import Recommender, split_interactions
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.training import InteractionMemory
 
 QUICK = {"epochs": 3, "batch_size": 64}
 
@@ -156,3 +157,10 @@ def test_the_popularity_control_takes_the_counts_from_the_data_and_leaves_none_i
     recommender.save(tmp_path / "run")
     assert "popularity" not in (tmp_path / "run" / "config.toml").read_text()
     assert Recommender.load(tmp_path / "run").recommend(k=2).equals(recommender.recommend(k=2))
+
+
+def test_a_memory_shows_what_each_interaction_went_through(split):
+    memory = InteractionMemory(len(split.train))
+    Recommender("gmf", "reweighted", **QUICK).fit(split, memory=memory)
+    assert memory.losses.shape == (3, len(split.train))
+    assert np.allclose(memory.weights, np.exp(-0.2 * memory.losses), atol=1e-5)

@@ -22,7 +22,7 @@ from recsieve.models import MODELS, Model
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
 from recsieve.settings import CUSTOM, Settings, make_settings, parse_criterion
-from recsieve.training import Event, Training, Validated
+from recsieve.training import Event, InteractionMemory, Training, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.selection import own_loss
 
@@ -63,11 +63,13 @@ class Recommender:
         checkpoint: Path | None = None,
         resume: bool = False,
         judge: Callable[[Training], float] | None = None,
+        memory: InteractionMemory | None = None,
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
-        numbers as one never stopped. `judge` scores the training at each validation in the place of `select_by`.
+        numbers as one never stopped. `judge` scores the training at each validation in the place of `select_by`;
+        `memory` records the losses and weights of every training interaction.
         """
         split = (
             data
@@ -76,7 +78,7 @@ class Recommender:
         )
         if len(split.train) == 0:
             raise DataError("there are no interactions to train on: give at least one.")
-        training = self._prepare(split)
+        training = self._prepare(split, memory)
         if resume and checkpoint is not None:
             training.load_state_dict(load_checkpoint(checkpoint))
         save = None if checkpoint is None else (lambda state: save_checkpoint(checkpoint, state))
@@ -95,7 +97,7 @@ class Recommender:
         self.model, self.split, self.history = training.model, split, training.history.frame()
         return self
 
-    def _prepare(self, split: Split) -> Training:
+    def _prepare(self, split: Split, memory: InteractionMemory | None) -> Training:
         settings = self.settings
         generator = torch.Generator().manual_seed(settings.seed)
         model = MODELS[settings.model](split.train.csr, generator, **settings.model_options)
@@ -110,7 +112,7 @@ class Recommender:
                 "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; "
                 "give a smaller ramp_steps, or ramp_epochs.", ramp_steps, settings.epochs * steps,
             )  # fmt: skip
-        return Training(model, DenoisedLoss(denoiser), split.train, settings.plan())
+        return Training(model, DenoisedLoss(denoiser), split.train, settings.plan(), memory)
 
     def _validation(self, training: Training, split: Split) -> Callable[[int], float]:
         """The one criterion that decides which weights are kept."""

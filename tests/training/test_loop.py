@@ -3,18 +3,19 @@ import pytest
 import torch
 
 from recsieve.denoisers import DENOISERS, KeepAll, make_denoiser
+from recsieve.errors import ConfigError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
-from recsieve.training import Trained, Training, TrainingPlan, Validated
+from recsieve.training import InteractionMemory, Trained, Training, TrainingPlan, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
 
-def make_training(data, model="gmf", denoiser="keep-all", **plan):
+def make_training(data, model="gmf", denoiser="keep-all", memory=None, **plan):
     generator = torch.Generator().manual_seed(0)
     popularity = torch.from_numpy(data.item_counts())
     strategy = make_denoiser(denoiser, {}, steps_per_epoch=5, negatives=1, popularity=popularity)
     plan = TrainingPlan(**{"epochs": 4, "batch_size": 32, "patience": 99, "seed": 3, **plan})
-    return Training(MODELS[model](data.csr, generator), DenoisedLoss(strategy), data, plan)
+    return Training(MODELS[model](data.csr, generator), DenoisedLoss(strategy), data, plan, memory)
 
 
 def validation(step):
@@ -34,7 +35,7 @@ class Killed(Exception):
 def test_a_resumed_training_ends_with_the_same_bits_as_one_never_stopped(small_data, tmp_path, model, denoiser):
     data, path = small_data(), tmp_path / "state.safetensors"
     options = {"model": model, "denoiser": denoiser, "checkpoint_every": 7}
-    undisturbed = make_training(data, **options)
+    undisturbed = make_training(data, memory=InteractionMemory(len(data)), **options)
     list(undisturbed.run(validation, save=lambda state: None))
 
     def save_and_die(state):
@@ -43,7 +44,7 @@ def test_a_resumed_training_ends_with_the_same_bits_as_one_never_stopped(small_d
             raise Killed
 
     for _ in range(100):
-        training = make_training(data, **options)
+        training = make_training(data, memory=InteractionMemory(len(data)), **options)
         if path.exists():
             training.load_state_dict(load_checkpoint(path))
         try:
@@ -53,6 +54,9 @@ def test_a_resumed_training_ends_with_the_same_bits_as_one_never_stopped(small_d
             continue
     assert torch.equal(weights(training), weights(undisturbed))
     assert training.history.frame().equals(undisturbed.history.frame(), null_equal=True)
+    assert training.memory.epochs == undisturbed.memory.epochs == [0, 1, 2, 3]
+    for name in ("losses", "weights", "dropped"):
+        assert np.array_equal(getattr(training.memory, name), getattr(undisturbed.memory, name))
 
 
 def test_the_weights_of_the_best_validation_are_kept(small_data):
@@ -109,3 +113,46 @@ def test_the_loop_equals_a_plain_one_written_out(small_data):
             optimizer.step()
     for name, weight in reference.state_dict().items():
         torch.testing.assert_close(training.model.state_dict()[name], weight, atol=1e-6, rtol=1e-5)
+
+
+def test_a_memory_has_every_interaction_in_every_epoch_and_changes_nothing(small_data):
+    data = small_data()
+    plain, remembered = (
+        make_training(data, denoiser="truncated", memory=memory) for memory in (None, InteractionMemory(len(data)))
+    )
+    for training in (plain, remembered):
+        list(training.run(validation))
+    assert torch.equal(weights(plain), weights(remembered))
+    memory, history = remembered.memory, remembered.history.frame()
+    assert memory.losses.shape == (4, len(data))
+    assert np.isfinite(memory.losses).all()
+    assert np.array_equal(memory.weights == 0, memory.dropped == 1)
+    by_epoch = history.group_by("epoch", maintain_order=True).sum()
+    assert memory.dropped.sum(1).tolist() == by_epoch["dropped"].to_list()
+    assert memory.dropped.sum() > 0
+    mean = (history["positive_loss"].fill_nan(0) * history["positives"]).sum() / history["positives"].sum()
+    assert memory.losses.mean() == pytest.approx(mean, rel=1e-5)
+
+
+def test_an_epoch_that_is_broken_off_is_not_remembered(small_data):
+    data = small_data()
+    training = make_training(data, memory=InteractionMemory(len(data)), epochs=9, validate_every=5, patience=3)
+    list(training.run(lambda step: 0.0))
+    assert training.step % training.steps_per_epoch
+    assert len(training.memory.losses) == training.step // training.steps_per_epoch
+
+
+def test_a_new_training_begins_with_an_empty_memory(small_data):
+    data = small_data()
+    memory = InteractionMemory(len(data))
+    for _ in range(2):
+        list(make_training(data, memory=memory, epochs=1).run(validation))
+    assert memory.epochs == [0]
+
+
+def test_a_memory_that_does_not_fit_says_what_to_give(small_data):
+    data = small_data()
+    with pytest.raises(ConfigError, match=rf"give InteractionMemory\({len(data)}\)"):
+        make_training(data, memory=InteractionMemory(3))
+    with pytest.raises(RunError, match="begun without a memory"):
+        make_training(data, memory=InteractionMemory(len(data))).load_state_dict(make_training(data).state_dict())

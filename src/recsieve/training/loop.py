@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from recsieve.data.interactions import Interactions
+from recsieve.errors import ConfigError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
 from recsieve.sampling import Sampler
 from recsieve.training.history import History
+from recsieve.training.memory import InteractionMemory
 from recsieve.training.selection import Selection
 from recsieve.training.steps import Engine, make_stepper
 
@@ -63,8 +66,16 @@ Event = Trained | Validated
 class Training:
     """A training under way: `run()` goes on with it, and `state_dict()` is all it takes to go on elsewhere."""
 
-    def __init__(self, model: Model, loss: DenoisedLoss, data: Interactions, plan: TrainingPlan) -> None:
+    def __init__(
+        self,
+        model: Model,
+        loss: DenoisedLoss,
+        data: Interactions,
+        plan: TrainingPlan,
+        memory: InteractionMemory | None = None,
+    ) -> None:
         self.model, self.loss, self.data, self.plan = model, loss, data, plan
+        self.memory = None if memory is None else _emptied(memory, len(data))
         self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user)
         self._step_on, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine)
         self.selection = Selection(plan.patience)
@@ -83,7 +94,9 @@ class Training:
             epoch, within = divmod(self.step, per_epoch)
             for batch in self.sampler.batches(epoch, plan.batch_size, first=within):
                 self.step += 1
-                self.history.add(*self._step_on(batch), batch.ids)
+                reduced, losses, weights = self._step_on(batch)
+                self.history.add(reduced, losses, weights, batch.ids)
+                self._remember(losses, weights, batch.ids)
                 validating = self._due(plan.validate_every)
                 saving = save is not None and (validating or self._due(plan.checkpoint_every))
                 if self.step % report_every == 0 or validating or saving:
@@ -98,6 +111,12 @@ class Training:
         if self.selection.weights:
             self.model.load_state_dict(self.selection.weights)
         self.model.eval()
+
+    def _remember(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
+        if self.memory is not None:
+            self.memory.add(losses, weights, ids)
+            if self.step % self.steps_per_epoch == 0:
+                self.memory.close_epoch()
 
     def _due(self, every: int | None) -> bool:
         return self.step % (every or self.steps_per_epoch) == 0 or self.step == self.total_steps
@@ -119,6 +138,7 @@ class Training:
             "optimizer": self.optimizer.state_dict(),
             "selection": self.selection.state_dict(),
             "history": self.history.state_dict(),
+            "memory": None if self.memory is None else self.memory.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -128,3 +148,18 @@ class Training:
         self.optimizer.load_state_dict(state["optimizer"])
         self.selection.load_state_dict(state["selection"])
         self.history.load_state_dict(state["history"])
+        if self.memory is not None:
+            if state.get("memory") is None:
+                raise RunError("the training was begun without a memory: go on without one, or begin anew.")
+            self.memory.load_state_dict(state["memory"])
+
+
+def _emptied(memory: InteractionMemory, n_interactions: int) -> InteractionMemory:
+    """A memory that fits and holds nothing of another training."""
+    if memory.n_interactions != n_interactions:
+        raise ConfigError(
+            f"the memory is for {memory.n_interactions} interactions, but there are {n_interactions} to train on: "
+            f"give InteractionMemory({n_interactions})."
+        )
+    memory.forget()
+    return memory
