@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recsieve.evaluation.significance import Comparison, compare_paired, holm, verdict
 from recsieve.experiments.plan import Cell, Contender
-from recsieve.experiments.trial import VALIDATIONS
+from recsieve.experiments.trial import DETECTION, VALIDATIONS
 from recsieve.run_folder import RunFolder
 
 # How an epoch may be chosen, the column of the validations that says so, and which end of it is best.
@@ -23,6 +23,8 @@ SELECTIONS = {
     "clean validation (oracle)": ("clean", 1),
     "best epoch on the test (oracle)": ("test", 1),
 }
+
+FOUND = ("base_rate", "roc_auc", "average_precision", "selected", "precision", "recall")
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,26 @@ def describe_group(group: Group) -> dict[str, Any]:
         "epoch_selected": spread([run["selected"]["epoch"] for run in metrics]),
         "seconds": spread([run["seconds"] for run in metrics]),
         "selection": selection_study([run.read_frame(run.path / VALIDATIONS) for run in group.runs]),
+        "detection": detection_where_selected(group.runs),
     }
+
+
+def detection_where_selected(runs: Sequence[RunFolder]) -> dict[str, dict[str, dict[str, float]]]:
+    """How well noise was found, by score and group, at the remembered epoch next to the selected one."""
+    frames = [_nearest(run) for run in runs if (run.path / DETECTION).exists()]
+    if not frames:
+        return {}
+    means = pl.concat(frames).group_by("score", "group", maintain_order=True).agg(pl.col(FOUND).fill_nan(None).mean())
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for row in means.to_dicts():
+        found.setdefault(row["score"], {})[row["group"]] = {name: row[name] for name in FOUND}
+    return found
+
+
+def _nearest(run: RunFolder) -> pl.DataFrame:
+    """The record of detection at the epoch that is nearest to the selected one."""
+    selected, frame = run.read_metrics()["selected"]["epoch"], run.read_frame(run.path / DETECTION)
+    return frame.filter((pl.col("epoch") - selected).abs() == (pl.col("epoch") - selected).abs().min())
 
 
 def selection_study(validations: Sequence[pl.DataFrame]) -> dict[str, dict[str, float]]:

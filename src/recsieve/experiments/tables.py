@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from recsieve.experiments.conclusions import Group
-from recsieve.experiments.trial import VALIDATIONS
+from recsieve.experiments.trial import DETECTION, VALIDATIONS
 from recsieve.files import replacing
 
 
@@ -18,11 +18,13 @@ def write_tables(folder: Path, groups: Sequence[Group], rows: Sequence[Mapping[s
     tables = {
         "summary": pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None),
         "runs": pl.DataFrame([_run_row(group, run) for group in groups for run in group.runs]),
-        "validations": _course(groups, VALIDATIONS, "epoch"),
-        "losses": _course(groups, "history.parquet", "epoch"),
+        "validations": _course(groups, VALIDATIONS),
+        "losses": _course(groups, "history.parquet"),
+        "detection": _course(groups, DETECTION, "score", "group"),
     }
     for name, table in tables.items():
-        write_table(table, folder / name)
+        if not table.is_empty():
+            write_table(table, folder / name)
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
@@ -59,11 +61,14 @@ def _run_row(group: Group, run: Any) -> dict[str, Any]:
     return _about(group) | {"seed": seed} | selected | metrics["test"]
 
 
-def _course(groups: Sequence[Group], file: str, by: str) -> pl.DataFrame:
-    """The means over the seeds at each epoch of a record that every run has."""
+def _course(groups: Sequence[Group], file: str, *by: str) -> pl.DataFrame:
+    """The means over the seeds of a record that runs have, at each epoch."""
     frames = []
     for group in groups:
-        records = pl.concat([run.read_frame(run.path / file) for run in group.runs])
-        means = records.group_by(by, maintain_order=True).agg(pl.exclude(by).fill_nan(None).mean()).sort(by)
+        found = [run.read_frame(run.path / file) for run in group.runs if (run.path / file).exists()]
+        if not found:
+            continue
+        records = pl.concat(found).with_columns(pl.selectors.float().fill_nan(None))
+        means = records.group_by("epoch", *by, maintain_order=True).mean().sort("epoch", maintain_order=True)
         frames.append(means.select(*(pl.lit(value).alias(name) for name, value in _about(group).items()), pl.all()))
-    return pl.concat(frames)
+    return pl.concat(frames) if frames else pl.DataFrame()

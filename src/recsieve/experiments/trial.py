@@ -18,6 +18,7 @@ from recsieve.data.statistics import fingerprint
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
+from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Model
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
@@ -27,6 +28,7 @@ from recsieve.training.selection import own_loss
 
 KS = (10, 20, 50)
 VALIDATIONS = "validations.parquet"
+DETECTION = "detection.parquet"
 
 
 def run_trial(
@@ -44,12 +46,15 @@ def run_trial(
     started = time.perf_counter()
     watch = Watch(split, cell.settings.select_by, metric, cell.settings.batch_size, cell.settings.seed)
     recommender = Recommender(**cell.settings.model_dump())
-    recommender.fit(split, progress=progress, judge=watch)
+    memory = None if cell.contender.role == "oracle" else make_memory(split.train)
+    recommender.fit(split, progress=progress, judge=watch, memory=memory)
     evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
     per_user = pl.DataFrame(evaluation.per_user).cast(pl.Float32)
     run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))
     run.write_frame(run.path / VALIDATIONS, watch.frame())
     run.write_frame(run.history, recommender.history if recommender.history is not None else pl.DataFrame())
+    if memory is not None:
+        run.write_frame(run.path / DETECTION, detection_frame(memory, split.train, cell.settings.seed))
     metrics = {
         "selected": recommender.selected,
         "epochs_trained": len(watch.rows),

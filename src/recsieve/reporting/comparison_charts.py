@@ -11,6 +11,8 @@ import polars as pl
 VERDICTS = {"better": "#2a9d5c", "worse": "#d1495b", "no difference found": "#8a97a6"}
 CRITERIA = {"noisy": "noisy validation", "clean": "clean validation (oracle)", "test": "test (oracle)"}
 KINDS = {"true_positive_loss": "true positives", "false_positive_loss": "false positives"}
+FOUND = {"roc_auc": "ROC AUC", "average_precision": "average precision", "precision": "precision", "recall": "recall"}
+EPOCHS = [1, 2, 3, 5, 10, 20, 50, 100]  # at which detection is measured
 WIDTH, HEIGHT = 420, 260
 MOST_PANELS = 6
 
@@ -161,6 +163,37 @@ def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> An
             tooltip=["strategy:N", "criterion:N", alt.Tooltip("value:Q", format=".4f")],
         )
     )
+
+
+def detection_panels(detection: pl.DataFrame) -> Panels:
+    """How well what is dropped or weighed down is known noise along the training, beside item unpopularity."""
+    known = detection.filter(pl.col("group") == "all", (pl.col("score") == "weight") | (pl.col("role") == "baseline"))
+    names = {"weight": pl.col("strategy"), "unpopularity": pl.lit("unpopular items first"),
+             "loss": pl.concat_str(pl.lit("largest losses of "), "strategy")}  # fmt: skip
+    named = pl.coalesce(pl.when(pl.col("score") == score).then(name) for score, name in names.items())
+    long = known.with_columns(strategy=named).unpivot(
+        on=list(FOUND), index=["noise", "model", "strategy", "epoch"], variable_name="measure", value_name="value"
+    ).with_columns(pl.col("measure").replace(FOUND))  # fmt: skip
+    return {name: _detection(panel.drop("noise", "model"), name) for name, panel in _frames(long).items()}
+
+
+def _detection(table: pl.DataFrame, title: str) -> Any:
+    measures = list(FOUND.values())
+    measure = alt.param(name="measure", value=measures[0], bind=alt.binding_radio(options=measures, name=""))
+    picked = alt.selection_point(fields=["strategy"], bind="legend")
+    return (
+        alt.Chart(_data(table), title=title, width=WIDTH, height=HEIGHT)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("epoch:Q", title="epoch", scale=alt.Scale(type="log"), axis=alt.Axis(values=EPOCHS)),
+            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
+            color=_strategy_colour(),
+            opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
+            tooltip=["strategy:N", "epoch:Q", alt.Tooltip("value:Q", format=".3f")],
+        )
+        .transform_filter("datum.measure == measure")
+        .add_params(measure, picked)
+    )  # fmt: skip
 
 
 def together(panels: Panels) -> alt.ConcatChart:
