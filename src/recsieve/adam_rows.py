@@ -66,7 +66,7 @@ class RowAdam:
 
     def catch_up(self, table: NDArray[np.float32], rows: NDArray[np.integer]) -> None:
         """Bring rows to where Adam would have them by now."""
-        missing = catch_up_rows(rows, table, *self.past)  # type: ignore[call-arg]
+        missing = catch_up_rows(rows, table, *self.past)
         if missing >= 0:
             raise IndexError(f"row {rows[missing]} was looked up in a table of {len(table)} rows, numbered from 0.")
 
@@ -80,7 +80,7 @@ class RowAdam:
         """Make a step with the gradients of some rows, in which a row may be more than once."""
         self.catch_up(table, rows)
         self.timeline.advance(learning_rate)
-        step_rows(rows, gradients, table, *self.present)  # type: ignore[call-arg]
+        step_rows(rows, gradients, table, *self.present)
 
 
 class Timeline:
@@ -196,9 +196,9 @@ def _fetch(typing_context, table, row, column):
 @_fused
 def _fetch_row(table, exp_avg, exp_avg_sq, row):
     for column in range(0, table.shape[1], CACHE_LINE):
-        _fetch(table, row, column)
-        _fetch(exp_avg, row, column)
-        _fetch(exp_avg_sq, row, column)
+        _fetch(table, row, column)  # type: ignore[call-arg]
+        _fetch(exp_avg, row, column)  # type: ignore[call-arg]
+        _fetch(exp_avg_sq, row, column)  # type: ignore[call-arg]
 
 
 @_fused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -250,7 +250,8 @@ def _describe(denoiser: Denoiser) -> dict[str, Any]:
     """The name and knobs of a strategy that was given as an object."""
     for name, strategy in DENOISERS.items():
         if type(denoiser) is strategy and is_dataclass(denoiser):
-            return {"denoiser": name, "denoiser_options": asdict(denoiser)}
+            knobs = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
+            return {"denoiser": name, "denoiser_options": knobs}
     return {"denoiser": CUSTOM}
 
 

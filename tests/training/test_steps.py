@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from recsieve.denoisers import KeepAll, Reweighted, Truncated
+from recsieve.denoisers import KeepAll, RandomDrop, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF, MODELS
 from recsieve.sampling import Sampler
 from recsieve.training.fused_gmf import FusedGMF
 from recsieve.training.steps import make_stepper
 
-STRATEGIES = [KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3)]
+STRATEGIES = [KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3), RandomDrop(0.2, 50)]
 
 
 def train(data, model, strategy, engine, steps=120, spread=0.3):

@@ -14,7 +14,10 @@ def train(
     data: Data,
     model: Annotated[str, typer.Option(help="gmf, neumf or cdae.")] = "gmf",
     denoiser: Annotated[
-        str, typer.Option(help="keep-all (plain CE), truncated (T-CE) or reweighted (R-CE).")
+        str,
+        typer.Option(
+            help="keep-all (plain CE), truncated (T-CE), reweighted (R-CE), random-drop or least-popular-drop."
+        ),
     ] = "truncated",
     user: User = None,
     item: Item = None,

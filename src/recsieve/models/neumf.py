@@ -6,6 +6,9 @@ from torch import Tensor, nn
 from recsieve.data.interactions import CSR
 from recsieve.models.base import Model, embedding, output_layer
 
+# Pairs that the perceptron scores at once: few enough that their hidden layers stay in the cache.
+_USERS, _ITEMS = 4, 512
+
 
 class NeuMF(Model):
     """GMF beside a multi-layer perceptron, joined in one output layer, trained end to end (He et al., 2017).
@@ -23,7 +26,10 @@ class NeuMF(Model):
         self.item_mlp = embedding(profiles.n_items, width, generator)
         self.first = _xavier(2 * width, width, generator)
         self.deeper = nn.Sequential(
-            _xavier(width, width // 2, generator), nn.ReLU(), _xavier(width // 2, factors, generator), nn.ReLU()
+            _xavier(width, width // 2, generator),
+            nn.ReLU(inplace=True),
+            _xavier(width // 2, factors, generator),
+            nn.ReLU(inplace=True),
         )
         self.output = output_layer(2 * factors, generator)
 
@@ -40,9 +46,11 @@ class NeuMF(Model):
         user_part = torch.addmm(self.first.bias, self.user_mlp.weight[users], user_weight.T)
         item_part = self.item_mlp.weight @ item_weight.T
         product_weight, hidden_weight = self.output.weight[0].chunk(2)
-        scores = (self.user.weight[users] * product_weight) @ self.item.weight.T + self.output.bias
-        for row, part in enumerate(user_part):
-            scores[row] += self.deeper(torch.relu(item_part + part)) @ hidden_weight
+        scores = torch.addmm(self.output.bias, self.user.weight[users] * product_weight, self.item.weight.T)
+        for some_users, their_scores in zip(user_part.split(_USERS), scores.split(_USERS), strict=True):
+            for some_items, place in zip(item_part.split(_ITEMS), their_scores.split(_ITEMS, dim=1), strict=True):
+                hidden = torch.relu_(some_items + some_users.unsqueeze(1))  # (users, items, width)
+                place += self.deeper(hidden) @ hidden_weight
         return scores
 
 

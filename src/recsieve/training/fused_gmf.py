@@ -14,7 +14,7 @@ from numba import njit
 from torch import Tensor
 
 from recsieve.adam_rows import catch_up_rows, step_rows
-from recsieve.denoisers import KeepAll, Reweighted, Truncated
+from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss, binary_cross_entropy
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
@@ -32,9 +32,8 @@ class FusedGMF:
 
     @staticmethod
     def applies(model: GMF, loss: DenoisedLoss) -> bool:
-        """Whether the kernels know the strategy, and the place of the model."""
-        known = type(loss.denoiser) in (KeepAll, Truncated, Reweighted) and loss.pointwise is binary_cross_entropy
-        return known and model.user.weight.device.type == "cpu"
+        """Whether the kernels know the loss and the place of the model; any strategy will do."""
+        return loss.pointwise is binary_cross_entropy and model.user.weight.device.type == "cpu"
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
         """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
@@ -45,7 +44,7 @@ class FusedGMF:
         _catch_up_and_score(*rows, *self._parameters, logits.numpy(), user_rows.past, item_rows.past)  # type: ignore[call-arg]
         # By torch, as in the plain path: T-CE's choice turns on the last bit of losses that are nearly equal.
         losses = binary_cross_entropy(logits, batch.labels)
-        weights = torch.ones(len(batch)) if batch.weights is None else batch.weights.clone()
+        weights = self._first_weights(batch, losses)
         learning_rate = float(self._optimizer.param_groups[0]["lr"])
         user_rows.timeline.advance(learning_rate)
         item_rows.timeline.advance(learning_rate)
@@ -53,6 +52,14 @@ class FusedGMF:
         presents = user_rows.present, item_rows.present, self._output_moments()
         mean = _go_back_and_move(*rows, *self._parameters, *about, *self._selection(batch), *presents)  # type: ignore[call-arg]
         return mean, losses, weights
+
+    def _first_weights(self, batch: Batch, losses: Tensor) -> Tensor:
+        """The given weights, and those of a strategy that the kernel does not make itself."""
+        weights = torch.ones(len(batch)) if batch.weights is None else batch.weights.clone()
+        if type(self._loss.denoiser) in (KeepAll, Truncated, Reweighted):
+            return weights
+        about = LossBatch(losses, batch.labels, self._loss.step, batch.users, batch.items, batch.ids)
+        return weights * self._loss.denoiser.weights(about)
 
     def _selection(self, batch: Batch) -> tuple[int, float]:
         """How many positives to drop if there are as many, and the power that makes weights."""
