@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint bench recbole clean
+.PHONY: help install demo test browser lint bench recbole clean
 help:  ## what each target does
 	@grep -hE '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -22,8 +22,12 @@ lint: install  ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint  ## every check and every test
-	$(BIN)/pytest -n 2 --dist loadgroup
+browser:  # pages are tested in Debian's chromium; where it cannot be installed, those tests say so and are skipped
+	@command -v chromium >/dev/null || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || true
+
+test: lint browser  ## every check and every test
+	$(BIN)/pytest -n 2
 
 bench: install  ## speed and memory beside the plain way, and beside RecBole after `make recbole`
 	$(BIN)/python -m benchmarks.run

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from recsieve.reporting.charts import loss_chart
+from recsieve.reporting.charts import loss_chart, write_chart
 from recsieve.reporting.page import Section, write_page
 
 METRICS = {
@@ -37,15 +37,19 @@ def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
     histories = {name: pl.read_parquet(folder / "history.parquet") for name, folder in runs.items()}
     about_noise = [
         "Noise shown @20 is the share of a user's held-out regretted clicks that come back among the 20 best: lower is "
-        "better. One run of each strategy is a story, not evidence: differences of this size may be chance."
+        "better.",
+        "This shop was made so that denoising can be seen at work, and each strategy has one run: a story, not "
+        "evidence. Whether it helps on your data is a question for `recsieve compare`.",
     ]
+    losses = loss_chart(histories)
+    write_chart(losses, path.with_name("losses.png"))
     about_losses = [
         "The cross-entropy of true and false positives along the training, which the strategies tell apart without "
         "being told which is which."
     ]
     sections = [
         Section("Which recommends best?", about_noise, header, rows),
-        Section("Are false positives harder to fit?", about_losses, chart=loss_chart(histories).to_dict()),
+        Section("Are false positives harder to fit?", about_losses, chart=losses.to_dict()),
     ]
     write_page(
         path, "recsieve demo", "GMF on a simulated shop, trained in three ways, tested on true positives", sections
