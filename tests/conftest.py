@@ -43,3 +43,49 @@ def small_data():
         return Interactions(users, items, user_ids, item_ids, flags)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """Options of a comparison that takes a second."""
+    truncated = {"denoiser": "truncated", "denoiser_options": {"drop_positives": 0.2, "ramp_epochs": 1}}
+    strategies = {"CE": {"denoiser": "keep-all"}, "T-CE": truncated}
+    return {"seeds": 2, "epochs": 3, "batch_size": 64, "workers": 1, "metric": "ndcg@5", "strategies": strategies}
+
+
+@pytest.fixture(scope="session")
+def split(small_data):
+    """A small split with flags."""
+    from recsieve.data.splitting import split_interactions
+
+    return split_interactions(small_data(40, 25, 0.4))
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Train comparisons here instead of in processes, which take seconds to start; gives the names of what was."""
+    from recsieve.experiments import compare
+    from recsieve.experiments.trial import run_trial
+    from recsieve.run_folder import RunFolder
+
+    trained = []
+
+    def run_all(jobs, metric, workers, progress):
+        for job in jobs:
+            trained.append(job.cell.name)
+            run_trial(RunFolder(job.data).read_split(), job.cell, job.folder, metric)
+
+    monkeypatch.setattr(compare, "run_all", run_all)
+    return trained
+
+
+@pytest.fixture
+def compare(in_this_process, split, tmp_path, tiny):
+    """A function that compares the tiny strategies, with other options if they are given."""
+    from recsieve.experiments.compare import run_comparison
+    from recsieve.experiments.config import make_config
+
+    def run(out="out", **options):
+        return run_comparison(make_config({**tiny, **options}), tmp_path / out, split=split)
+
+    return run

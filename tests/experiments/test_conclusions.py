@@ -41,10 +41,8 @@ def test_a_difference_that_only_correction_takes_away_is_called_so():
     ],
 )
 def test_the_answer_is_one_sentence_that_popularity_may_qualify(against_baseline, against_popularity, words):
-    entry = row(
-        "T-CE", role="strategy",
-        against_baseline=judged(against_baseline, 0.1, 0, 0.2), against_popularity=judged(against_popularity, 0.1, 0, 0.2),
-    )  # fmt: skip
+    verdicts = {"against_baseline": against_baseline, "against_popularity": against_popularity}
+    entry = row("T-CE", role="strategy", **{kind: judged(given, 0.1, 0, 0.2) for kind, given in verdicts.items()})
     assert words in answer([entry])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from recsieve.reporting.comparison_charts import (
     loss_panels,
     noise_panels,
     selection_panels,
-    together,
     validation_panels,
 )
 from recsieve.reporting.page import Section, write_page
@@ -30,7 +30,9 @@ def write_comparison_page(folder: Path) -> Path:
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     panels = comparison_panels(result, folder / "tables")
     for name, charts in panels.items():
-        write_chart(together(charts), folder / "charts" / f"{name}.png")
+        for panel, chart in charts.items():
+            ending = "" if len(charts) == 1 else "-" + re.sub(r"\W+", "-", panel)
+            write_chart(chart, folder / "charts" / f"{name}{ending}.png")
     config = result["config"]
     subtitle = (
         f"{', '.join(config['models'])}; {config['seeds']} seeds; {config['metric']} by full ranking on the clean "

@@ -196,11 +196,6 @@ def _detection(table: pl.DataFrame, title: str) -> Any:
     )  # fmt: skip
 
 
-def together(panels: Panels) -> alt.ConcatChart:
-    """All panels in one picture, for a file."""
-    return alt.concat(*panels.values(), columns=2)
-
-
 def _by_panel(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Rows by model and noise."""
     panels: dict[str, list[Mapping[str, Any]]] = {}
