@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 # Missed steps that weigh less than this against the first are left out: far below the rounding of float32.
 NEGLIGIBLE = 1e-9
 # The largest relative error of a movement by quadrature; a row that would exceed it takes its steps one by one.
-TOLERANCE = 1e-7
+TOLERANCE = 1e-6
 # Moments below this are cleared: arithmetic on denormal numbers is many times slower, and what they move is nothing.
 TINY = np.float32(1e-37)
 # Instead of the step up to which a row is, where it had no gradient yet: there is nothing to catch up.
