@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import polars as pl
+import pytest
 
 from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import Interactions
@@ -40,6 +41,19 @@ def test_describe_says_nothing_of_noise_without_flags_and_survives_emptiness():
     assert nothing["density"] is None
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        FRAME.with_columns(user=pl.Series(["a", "a", "c"])),
+        FRAME.with_columns(item=pl.Series([1, 2, 2])),
+        FRAME.with_columns(item=pl.Series(["1", "2", "1"])),
+        FRAME.with_columns(rating=pl.Series([1, 5, None])),
+        FRAME.with_columns(time=pl.Series([1, 2, 4])),
+        FRAME.reverse(),
+        FRAME[:2],
+        FRAME.with_columns(user=pl.Series(["ab", "ab", "c"])),
+    ],
+)
 def test_a_change_anywhere_changes_the_fingerprint(changed):
     first, second = (read_interactions(frame, false_positive="rating < 3") for frame in (FRAME, changed))
     assert fingerprint(first) != fingerprint(second)

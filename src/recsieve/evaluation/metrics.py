@@ -87,6 +87,6 @@ def _find_hits(hits: NDArray, top: NDArray, users: NDArray, offsets: NDArray, it
     """Mark the places of a list that hold one of the user's relevant items."""
     for row in prange(len(users)):
         relevant = items[offsets[users[row]] : offsets[users[row] + 1]]
-        for rank in range(top.shape[1]):
+        for rank in range(min(top.shape[1], hits.shape[1])):
             place = np.searchsorted(relevant, top[row, rank])
             hits[row, rank] = place < len(relevant) and relevant[place] == top[row, rank]
