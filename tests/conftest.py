@@ -70,10 +70,10 @@ def in_this_process(monkeypatch):
 
     trained = []
 
-    def run_all(jobs, metric, workers, progress):
-        for job in jobs:
-            trained.append(job.cell.name)
-            run_trial(RunFolder(job.data).read_split(), job.cell, job.folder, metric)
+    def run_all(tasks, workers, progress):
+        for task in tasks:
+            trained.append(task.name)
+            run_trial(RunFolder(task.data).read_split(), task.cell, task.folder, task.metric)
 
     monkeypatch.setattr(compare, "run_all", run_all)
     return trained

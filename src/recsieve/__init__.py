@@ -20,6 +20,7 @@ _HOMES = {
     "split_interactions": "recsieve.data.splitting",
     "load_split": "recsieve.data.loading",
     "compare": "recsieve.studies",
+    "tune": "recsieve.studies",
 }
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "load_split",
     "read_interactions",
     "split_interactions",
+    "tune",
 ]
 
 

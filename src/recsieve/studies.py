@@ -9,10 +9,14 @@ from typing import Any
 import polars as pl
 
 from recsieve.data.splitting import Split
-from recsieve.experiments.compare import Progress, run_comparison
+from recsieve.experiments.compare import run_comparison
 from recsieve.experiments.config import ComparisonConfig, make_config
+from recsieve.experiments.pool import Progress
 from recsieve.experiments.run import DataSource
+from recsieve.experiments.search import TuningConfig, make_tuning
+from recsieve.experiments.tune import run_tuning
 from recsieve.reporting.comparison import write_comparison_page
+from recsieve.reporting.tuning import write_tuning_page
 
 
 @dataclass(frozen=True)
@@ -79,3 +83,63 @@ def compare_by(
     result = run_comparison(config, out, split=split, command=command, progress=progress)
     write_comparison_page(out)
     return ComparisonResult(out, result)
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """A finished search: what tuning.json holds, and where it, the page and the next comparison are."""
+
+    folder: Path
+    result: dict[str, Any]
+
+    @property
+    def advice(self) -> list[str]:
+        """What was found, in a person's terms."""
+        return list(self.result["advice"])
+
+    @property
+    def strategies(self) -> dict[str, dict[str, Any]]:
+        """The best knobs and their validation score, by strategy."""
+        return {entry["denoiser"]: entry for entry in self.result["strategies"]}
+
+    @property
+    def trials(self) -> pl.DataFrame:
+        """Every trial."""
+        return pl.read_parquet(self.folder / "tables" / "trials.parquet")
+
+    @property
+    def page(self) -> Path:
+        return self.folder / "report.html"
+
+
+def tune(
+    data: Path | str | DataSource | Split,
+    out: Path | str = "runs/tuning",
+    *,
+    false_positive: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> TuningResult:
+    """Search the knobs of each strategy with equally many trials, on validation alone.
+
+    `data` is as for `compare`; `options` are those of `TuningConfig`: model, strategies, trials, epochs and so on.
+    Trials that are in `out` already are not repeated.
+    """
+    if isinstance(data, Split):
+        return tune_by(make_tuning(options), Path(out), split=data, progress=progress)
+    source = data if isinstance(data, DataSource) else DataSource(Path(data), false_positive=false_positive)
+    return tune_by(make_tuning({"data": source, **options}), Path(out), progress=progress)
+
+
+def tune_by(
+    config: TuningConfig,
+    out: Path,
+    *,
+    split: Split | None = None,
+    command: str = "recsieve.tune",
+    progress: Progress | None = None,
+) -> TuningResult:
+    """Tune as a configuration says, and write the page."""
+    result = run_tuning(config, out, split=split, command=command, progress=progress)
+    write_tuning_page(out)
+    return TuningResult(out, result)

@@ -15,7 +15,9 @@ def test_help_imports_no_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("command", ["demo", "train", "evaluate", "recommend", "compare", "describe", "simulate", "paper"])
+@pytest.mark.parametrize(
+    "command", ["demo", "train", "evaluate", "recommend", "compare", "tune", "describe", "simulate", "paper"]
+)
 def test_every_command_explains_itself(recsieve, command):
     answer = recsieve(command, "--help")
     assert answer.code == 0

@@ -2,56 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recsieve.experiments.conclusions import answer, percent, selection_study, sentences, spread
-
-
-def plain(line):
-    """Without the spaces that keep a number and its sign on one line."""
-    return line.replace("\u00a0", " ")
-
-
-def judged(verdict, relative, low, high, against="CE"):
-    return {"against": against, "relative": relative, "interval": [low, high], "smallest_detectable": 0.019,
-            "verdict": verdict}  # fmt: skip
-
-
-def row(strategy, **judgements):
-    return {"noise": "natural", "model": "gmf", "strategy": strategy, **judgements}
-
-
-def test_no_difference_is_said_with_what_could_not_have_been_shown():
-    rows = [row("CE"), row("T-CE", against_baseline=judged("no difference found", 0.004, -0.008, 0.016))]
-    assert [plain(line) for line in sentences(rows, "ndcg@20")] == [
-        "T-CE: no difference found to CE (+0.4 % ndcg@20, 95 % interval −0.8 % … +1.6 %); a difference below 1.9 % "
-        "could not have been shown with this data."
-    ]
-
-
-def test_a_difference_that_only_correction_takes_away_is_called_so():
-    rows = [row("T-CE", against_baseline=judged("no difference found", 0.13, 0.06, 0.2))]
-    assert "may be chance" in sentences(rows, "ndcg@20")[0]
-
-
-@pytest.mark.parametrize(
-    ("against_baseline", "against_popularity", "words"),
-    [
-        ("no difference found", "better", "No denoising strategy was found to be better"),
-        ("better", "better", "Better than plain CE on this data: T-CE."),
-        ("better", "no difference found", "no evidence that noise was found"),
-    ],
-)
-def test_the_answer_is_one_sentence_that_popularity_may_qualify(against_baseline, against_popularity, words):
-    verdicts = {"against_baseline": against_baseline, "against_popularity": against_popularity}
-    entry = row("T-CE", role="strategy", **{kind: judged(given, 0.1, 0, 0.2) for kind, given in verdicts.items()})
-    assert words in answer([entry])
-
-
-def test_a_denoiser_that_does_not_beat_popularity_has_not_denoised():
-    popularity = judged("no difference found", 0.001, -0.01, 0.01, "least popular drop as T-CE")
-    rows = [row("T-CE", against_baseline=judged("better", 0.05, 0.03, 0.07), against_popularity=popularity)]
-    better, about_popularity = sentences(rows, "ndcg@20")
-    assert plain(better) == "T-CE: better than CE (+5.0 % ndcg@20, 95 % interval +3.0 % … +7.0 %)."
-    assert "has not denoised" in about_popularity
+from recsieve.experiments.conclusions import selection_study, spread
 
 
 def test_the_selection_study_takes_the_test_score_of_each_criterions_epoch():
@@ -72,10 +23,6 @@ def test_the_selection_study_takes_the_test_score_of_each_criterions_epoch():
 def test_without_flags_there_is_no_clean_selection():
     frame = pl.DataFrame({"own_loss": [0.1], "noisy": [1.0], "clean": [np.nan], "test": [0.5]})
     assert "clean validation (oracle)" not in selection_study([frame])
-
-
-def test_percent_has_a_sign_and_a_true_minus():
-    assert (plain(percent(0.0049)), plain(percent(-0.5))) == ("+0.5 %", "−50.0 %")
 
 
 def test_a_spread_is_over_what_is_defined():

@@ -26,13 +26,13 @@ def test_processes_give_the_numbers_of_one_and_a_failure_is_told(compare, split,
     for mine, theirs in zip(alone["rows"], result["rows"], strict=True):
         assert mine["metrics"] == theirs["metrics"]
         assert mine.get("against_baseline") == theirs.get("against_baseline")
-    assert (events[0].runs, events[0].finished, events[0].workers) == (10, 0, 2)
+    assert (events[0].tasks, events[0].finished, events[0].workers) == (10, 0, 2)
     assert sum(event.finished for event in events[1:]) == 10
 
 
 def test_a_run_that_fails_is_named_with_its_reason(split, tiny, tmp_path, monkeypatch):
     config = make_config({**tiny, "learning_rate": 1e-3, "model_options": {"gmf": {"factors": 10**13}}})
-    with pytest.raises(RunError, match=r"the run natural-gmf-CE-0 failed: .* \(all of it in .*error.txt\)"):
+    with pytest.raises(RunError, match=r"natural-gmf-CE-0 failed: .* \(all of it in .*error.txt\)"):
         run_comparison(config, tmp_path / "out", split=split)
 
 

@@ -16,6 +16,7 @@ from recsieve.cli.paper import paper
 from recsieve.cli.recommend import recommend
 from recsieve.cli.simulate import simulate
 from recsieve.cli.train import train
+from recsieve.cli.tune import tune
 from recsieve.errors import RecsieveError
 
 app = typer.Typer(
@@ -24,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, train, evaluate, recommend, compare, describe, simulate):
+for command in (demo, train, evaluate, recommend, compare, tune, describe, simulate):
     app.command()(command)
 app.add_typer(paper, name="paper")
 

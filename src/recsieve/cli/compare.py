@@ -52,7 +52,7 @@ def compare(
 
     Runs that are finished are not repeated: after Ctrl-C the same command goes on.
     """
-    from recsieve.cli.compare_progress import comparison_progress
+    from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.config import make_config, read_config
     from recsieve.experiments.run import DataSource
     from recsieve.studies import compare_by
@@ -70,7 +70,7 @@ def compare(
         config = make_config({"data": source, **given})
     folder = out or Path("runs") / f"compare-{data.name.split('.')[0] or 'data'}"
     command = shlex.join(["recsieve", *sys.argv[1:]])
-    with comparison_progress() as progress:
+    with task_progress() as progress:
         comparison = compare_by(config, folder, command=command, progress=progress)
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,14 +15,16 @@ from typing import Any
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe, fingerprint
 from recsieve.errors import ConfigError, DataError, RunError
-from recsieve.experiments.conclusions import answer, conclude, group_runs, sentences
+from recsieve.experiments.conclusions import conclude, group_runs
 from recsieve.experiments.config import ComparisonConfig, Noise, cores
 from recsieve.experiments.machine import free_memory, machine, versions
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
-from recsieve.experiments.pool import Job, RunProgress, run_all
+from recsieve.experiments.pool import Progress, Started, run_all
 from recsieve.experiments.run import check_same
 from recsieve.experiments.tables import write_tables
+from recsieve.experiments.trial import TrialTask
+from recsieve.experiments.wording import answer, sentences
 from recsieve.files import write_text
 from recsieve.run_folder import RunFolder
 
@@ -43,19 +45,6 @@ class Prepared:
     memory: int  # bytes of a process that trains on it
 
 
-@dataclass(frozen=True)
-class Started:
-    """What is about to be done: told once, before the first run."""
-
-    runs: int
-    finished: int
-    workers: int
-    epochs: int
-
-
-Progress = Callable[[Started | RunProgress], None]
-
-
 def run_comparison(
     config: ComparisonConfig,
     out: Path,
@@ -70,12 +59,12 @@ def run_comparison(
     _check_folder(out)
     prepared = _prepare(config, out, split)
     cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
-    jobs = [Job(cell, prepared[cell.noise].folder, out / "runs" / cell.name) for cell in cells]
-    todo = [job for job in jobs if not _is_finished(job, prepared[job.cell.noise].fingerprint)]
+    tasks = [TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric) for cell in cells]
+    todo = [task for task in tasks if not _is_finished(task, prepared[task.cell.noise].fingerprint)]
     workers = _workers(config, prepared, len(todo))
-    report(Started(len(jobs), len(jobs) - len(todo), workers, config.epochs))
+    report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
     if todo:
-        run_all(todo, config.metric, workers, report)
+        run_all(todo, workers, report)
     result = _result(config, cells, out, prepared)
     result |= {"command": command, "seconds": round(time.perf_counter() - started, 1), "workers": workers}
     write_text(out / RESULT, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
@@ -137,11 +126,11 @@ def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: i
     return max(1, min(config.workers or cores(), fitting, runs))
 
 
-def _is_finished(job: Job, mark: str) -> bool:
+def _is_finished(task: TrialTask, mark: str) -> bool:
     """Whether the run is there; one that was begun with other settings is refused."""
-    run = RunFolder(job.folder)
+    run = RunFolder(task.folder)
     if run.exists:
-        check_same(run, job.cell.settings, mark)
+        check_same(run, task.cell.settings, mark)
     return run.finished
 
 

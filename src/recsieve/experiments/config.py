@@ -27,6 +27,7 @@ class Strategy(BaseModel):
 
     denoiser: str
     denoiser_options: dict[str, int | float | str] = {}
+    learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] | None = None  # None: that of the comparison
 
 
 class Noise(BaseModel):
@@ -120,13 +121,14 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
     options = dict(strategy.denoiser_options)
     if strategy.denoiser == "random-drop":
         options.setdefault("seed", seed)
-    shared = ("select_by", "epochs", "patience", "batch_size", "learning_rate", "negatives")
+    shared = ("select_by", "epochs", "patience", "batch_size", "negatives")
     return {
         "model": model,
         "model_options": config.model_options.get(model, {}),
         "denoiser": strategy.denoiser,
         "denoiser_options": options,
         **{name: getattr(config, name) for name in shared},
+        "learning_rate": strategy.learning_rate or config.learning_rate,
         "seed": seed,
     }
 

@@ -61,14 +61,14 @@ def plan(config: ComparisonConfig, flags: Mapping[Noise, bool]) -> list[Cell]:
 
 def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> list[Contender]:
     """The given strategies, plain CE first, then the controls."""
-    plain = next((name for name, strategy in strategies.items() if strategy == PLAIN), None)
-    baseline = Contender(plain or "CE (plain)", PLAIN, "baseline")
+    plain = next((name for name, strategy in strategies.items() if strategy.denoiser == PLAIN.denoiser), None)
+    baseline = Contender(plain or "CE (plain)", strategies.get(plain or "", PLAIN), "baseline")
     others = {name: strategy for name, strategy in strategies.items() if name != plain}
     droppers = [name for name, strategy in others.items() if _drops(strategy)]
     popularity = {name: f"least popular drop as {_first_alike(name, others)}" for name in droppers}
     fallback = next(iter(popularity.values()), None)
     denoising = [Contender(name, s, "strategy", popularity.get(name, fallback)) for name, s in others.items()]
-    oracle = [Contender(ORACLE, PLAIN, "oracle")] if noise_is_known else []
+    oracle = [Contender(ORACLE, baseline.strategy, "oracle")] if noise_is_known else []
     return [baseline, *denoising, *_controls(others), *oracle]
 
 
@@ -78,9 +78,10 @@ def _controls(strategies: Mapping[str, Strategy]) -> list[Contender]:
     for name, strategy in strategies.items():
         if not _drops(strategy) or _first_alike(name, strategies) != name:
             continue
-        options = _rate(strategy)
-        random = Strategy(denoiser="random-drop", denoiser_options=options)
-        popular = Strategy(denoiser="least-popular-drop", denoiser_options=options)
+        random, popular = (
+            strategy.model_copy(update={"denoiser": control, "denoiser_options": _rate(strategy)})
+            for control in CONTROLS
+        )
         made += [
             Contender(f"random drop as {name}", random, "random control"),
             Contender(f"least popular drop as {name}", popular, "popularity control"),
@@ -102,4 +103,9 @@ def _rate(strategy: Strategy) -> dict[str, int | float | str]:
 
 def _first_alike(name: str, strategies: Mapping[str, Strategy]) -> str:
     """The first strategy with the same rate and ramp: one pair of controls is enough for all of them."""
-    return next(other for other, s in strategies.items() if _drops(s) and _rate(s) == _rate(strategies[name]))
+    wanted = strategies[name]
+    return next(
+        other
+        for other, strategy in strategies.items()
+        if _drops(strategy) and (_rate(strategy), strategy.learning_rate) == (_rate(wanted), wanted.learning_rate)
+    )

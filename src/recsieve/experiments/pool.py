@@ -1,4 +1,4 @@
-"""Runs in parallel processes of one thread each, so that their numbers depend neither on how many there are nor on
+"""Tasks in parallel processes of one thread each, so that their numbers depend neither on how many there are nor on
 which ends first."""
 
 from __future__ import annotations
@@ -14,56 +14,96 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from queue import Empty
-from typing import Any
+from typing import Any, Protocol
 
 import numba
 import torch
 
-from recsieve.data.splitting import Split
 from recsieve.errors import RecsieveError, RunError
-from recsieve.experiments.plan import Cell
-from recsieve.experiments.trial import run_trial
 from recsieve.files import write_text
-from recsieve.run_folder import RunFolder
 from recsieve.training import Event, Validated
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class RunProgress:
-    """How far a run is: `seconds` since it began, `score` at its last validation."""
+class Started:
+    """What is about to be done: told once, before the first task."""
+
+    tasks: int
+    finished: int  # those that were done before
+    workers: int
+    unit: str  # what a task consists of: epochs, or trials
+    most: int  # of these in a task
+
+
+@dataclass(frozen=True)
+class Going:
+    """How far a task is: how many epochs or trials are done, the last score, and the seconds since it began."""
 
     name: str
-    epoch: int
+    done: int
     score: float | None
     seconds: float
     finished: bool = False
 
 
-@dataclass(frozen=True)
-class Job:
-    """A cell, the folder of its data and the folder of its run."""
-
-    cell: Cell
-    data: Path
-    folder: Path
+Progress = Callable[[Started | Going], None]
 
 
 class Cancelled(Exception):
-    """The comparison was stopped while this run went on."""
+    """Everything was stopped while this task went on."""
 
 
-def run_all(jobs: Sequence[Job], metric: str, workers: int, progress: Callable[[RunProgress], None]) -> None:
-    """Run every job; the first that fails, or an interruption, ends them all and leaves whole files."""
+class Reporter:
+    """Tells the parent how far a task is, and ends the task when the parent says so."""
+
+    def __init__(self, name: str) -> None:
+        self._going = Going(name, 0, None, 0.0)
+        self._started = time.perf_counter()
+        self.tell(0, None)
+
+    def take(self, event: Event) -> None:
+        """Take what a training says of itself."""
+        self.check()
+        if isinstance(event, Validated):
+            self.tell(event.epoch + 1, event.score)
+
+    def check(self) -> None:
+        if _stop.is_set():
+            raise Cancelled
+
+    def tell(self, done: int, score: float | None) -> None:
+        self.check()
+        self._going = Going(self._going.name, done, score, time.perf_counter() - self._started)
+        _messages.put(self._going)
+
+    def end(self) -> Going:
+        going = self._going
+        return Going(going.name, going.done, going.score, time.perf_counter() - self._started, finished=True)
+
+
+class Task(Protocol):
+    """What a process is given to do; it must be picklable, and leave whole files whenever it is ended."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+    def run(self, reporter: Reporter) -> None: ...
+
+
+def run_all(tasks: Sequence[Task], workers: int, progress: Progress) -> None:
+    """Run every task; the first that fails, or an interruption, ends them all."""
     context = get_context("spawn")  # a fork of a process with threads may hang
     messages, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, _prepare, (messages, stop)) as pool:
-        futures = {pool.submit(_run, job, metric): job for job in jobs}
+        futures = {pool.submit(_run, task): task for task in tasks}
         try:
             _follow(futures, messages, progress)
         except BaseException:
@@ -72,13 +112,13 @@ def run_all(jobs: Sequence[Job], metric: str, workers: int, progress: Callable[[
             raise
 
 
-def _follow(futures: dict[Future[RunProgress], Job], messages: Any, progress: Callable[[RunProgress], None]) -> None:
-    """Pass on what the workers say until all have ended; a warning that many runs give is given once."""
+def _follow(futures: dict[Future[Going], Task], messages: Any, progress: Progress) -> None:
+    """Pass on what the workers say until all have ended; a warning that many tasks give is given once."""
     pending, warned = set(futures), set[str]()
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for message in _drain(messages):
-            if isinstance(message, RunProgress):
+            if isinstance(message, Going):
                 progress(message)
             elif message not in warned:
                 warned.add(message)
@@ -89,19 +129,19 @@ def _follow(futures: dict[Future[RunProgress], Job], messages: Any, progress: Ca
 
 
 @contextmanager
-def _explaining(job: Job) -> Iterator[None]:
+def _explaining(task: Task) -> Iterator[None]:
     try:
         yield
     except BrokenProcessPool:
         raise RunError(
-            f"a worker process died during {job.cell.name}, perhaps for lack of memory: give fewer workers (runs that "
-            "are finished stay). A script that compares has to do so under `if __name__ == '__main__':`."
+            f"a worker process died during {task.name}, perhaps for lack of memory: give fewer workers (what is "
+            "finished stays). In a script this has to be called under `if __name__ == '__main__':`."
         ) from None
     except RecsieveError as error:
-        raise type(error)(f"the run {job.cell.name} failed: {error}") from None
+        raise type(error)(f"{task.name} failed: {error}") from None
 
 
-def _drain(messages: Any) -> Iterator[RunProgress | str]:
+def _drain(messages: Any) -> Iterator[Going | str]:
     while True:
         try:
             yield messages.get_nowait()
@@ -142,41 +182,14 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@lru_cache(maxsize=1)
-def _read_split(folder: Path) -> Split:
-    return RunFolder(folder).read_split()
-
-
-def _run(job: Job, metric: str) -> RunProgress:
-    if _stop.is_set():
-        raise Cancelled
-    reporter = _Reporter(job.cell.name)
+def _run(task: Task) -> Going:
     try:
-        _messages.put(reporter.progress())
-        run_trial(_read_split(job.data), job.cell, job.folder, metric, reporter)
-        return reporter.progress(finished=True)
+        reporter = Reporter(task.name)
+        task.run(reporter)
+        return reporter.end()
     except (RecsieveError, Cancelled):
         raise
     except Exception as error:
-        path = job.folder / "error.txt"
+        path = task.folder / "error.txt"
         write_text(path, traceback.format_exc())
         raise RunError(f"{type(error).__name__}: {error} (all of it in {path})") from None
-
-
-class _Reporter:
-    """Tells the parent how far a run is, and ends it when the parent says so."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._started = name, time.perf_counter()
-        self._epoch = 0
-        self._score: float | None = None
-
-    def __call__(self, event: Event) -> None:
-        if _stop.is_set():
-            raise Cancelled
-        if isinstance(event, Validated):
-            self._epoch, self._score = event.epoch + 1, event.score
-            _messages.put(self.progress())
-
-    def progress(self, *, finished: bool = False) -> RunProgress:
-        return RunProgress(self._name, self._epoch, self._score, time.perf_counter() - self._started, finished)

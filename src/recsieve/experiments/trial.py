@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from recsieve.data.statistics import fingerprint
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
+from recsieve.experiments.pool import Reporter
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Model
 from recsieve.recommender import Recommender
@@ -29,6 +31,29 @@ from recsieve.training.selection import own_loss
 KS = (10, 20, 50)
 VALIDATIONS = "validations.parquet"
 DETECTION = "detection.parquet"
+
+
+@dataclass(frozen=True)
+class TrialTask:
+    """A cell, the folder of its data and the folder of its run."""
+
+    cell: Cell
+    data: Path
+    folder: Path
+    metric: str
+
+    @property
+    def name(self) -> str:
+        return self.cell.name
+
+    def run(self, reporter: Reporter) -> None:
+        run_trial(read_split(self.data), self.cell, self.folder, self.metric, reporter.take)
+
+
+@lru_cache(maxsize=1)
+def read_split(folder: Path) -> Split:
+    """The split in a folder, which the next run of this process most likely needs again."""
+    return RunFolder(folder).read_split()
 
 
 def run_trial(

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from recsieve.experiments.wording import percent
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.comparison_charts import (
     Panels,
@@ -237,8 +238,3 @@ def _knobs(row: Mapping[str, Any]) -> str:
         return "plain CE that gives no weight to the known false positives of the training part"
     options: Sequence[str] = [f"{name} {value}" for name, value in row["options"].items()]
     return ", ".join([row["denoiser"], *options])
-
-
-def percent(share: float) -> str:
-    """A share as signed percent, with a true minus and no break before its sign."""
-    return f"{100 * share:+.1f}\u00a0%".replace("-", "−")

@@ -1,0 +1,173 @@
+"""The knobs of each strategy on somebody's data: equal trials for all, searched on validation, the test untouched."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import optuna
+import tomli_w
+from optuna.trial import TrialState
+
+from recsieve.data.splitting import Split
+from recsieve.data.statistics import fingerprint
+from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.experiments.compare import rounded
+from recsieve.experiments.config import cores
+from recsieve.experiments.knobs import in_words
+from recsieve.experiments.machine import machine, versions
+from recsieve.experiments.pool import Progress, Started, run_all
+from recsieve.experiments.run import DataSource, check_same
+from recsieve.experiments.search import (
+    TITLES,
+    StudyTask,
+    TuningConfig,
+    ended,
+    importance,
+    open_study,
+    shared_settings,
+    trials_table,
+)
+from recsieve.experiments.tables import write_table
+from recsieve.experiments.wording import percent
+from recsieve.files import write_text
+from recsieve.run_folder import RunFolder
+from recsieve.settings import make_settings
+
+RESULT = "tuning.json"
+
+
+def run_tuning(
+    config: TuningConfig,
+    out: Path,
+    *,
+    split: Split | None = None,
+    command: str = "",
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Make the trials that are left, and write tuning.json, the table of trials, and a comparison to run next."""
+    report = progress or (lambda event: None)
+    started = time.perf_counter()
+    data = _prepare(config, out, split)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    studies = {name: open_study(out, name) for name in config.strategies}  # also makes the storage, once
+    tasks = [StudyTask(name, config, data, out) for name in config.strategies]
+    todo = [task for task in tasks if ended(studies[task.denoiser]) < config.trials]
+    workers = max(1, min(config.workers or cores(), len(todo)))
+    report(Started(len(tasks), len(tasks) - len(todo), workers, "trial", config.trials))
+    if todo:
+        run_all(todo, workers, report)
+    found = [_describe(open_study(out, name), name) for name in config.strategies]
+    result = {
+        "format": 1,
+        "command": command,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "seconds": round(time.perf_counter() - started, 1),
+        "config": config.model_dump(mode="json"),
+        "strategies": found,
+        "advice": advice(found, config.select_by),
+    }
+    write_text(out / RESULT, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
+    write_table(trials_table([open_study(out, name) for name in config.strategies]), out / "tables" / "trials")
+    write_text(out / "compare.toml", tomli_w.dumps(comparison_of(config, found)))
+    return result
+
+
+def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
+    """Write the split once, and refuse another in the same folder."""
+    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
+        raise RunError(f"{out} holds files that are not a tuning of recsieve: give another folder.")
+    if split is None:
+        if config.data is None:
+            raise ConfigError("there is no data to tune on: give a file, a folder or a split.")
+        split = config.data.load()
+    if not len(split.validation):
+        raise DataError("the validation part is empty, but knobs are chosen on it: give more interactions.")
+    run = RunFolder(out / "data")
+    settings = make_settings(shared_settings(config))
+    about = {"fingerprint": fingerprint(split.train)}
+    if run.exists:
+        check_same(run, settings, about["fingerprint"])
+    else:
+        run.write_split(split)
+        run.write_config(settings, about)
+    return run.path
+
+
+def _describe(study: optuna.Study, denoiser: str) -> dict[str, Any]:
+    """The best trial of a strategy, in words, and which knobs mattered."""
+    best = study.best_trial
+    options, learning_rate = best.user_attrs["denoiser_options"], best.user_attrs["learning_rate"]
+    return {
+        "denoiser": denoiser,
+        "title": TITLES.get(denoiser, denoiser),
+        "score": best.value,
+        "epoch": best.user_attrs["epoch"],
+        "options": options,
+        "learning_rate": learning_rate,
+        "in_words": in_words(denoiser, options, learning_rate),
+        "trials": ended(study),
+        "pruned": sum(trial.state == TrialState.PRUNED for trial in study.trials),
+        "importance": importance(study),
+    }
+
+
+def advice(found: Sequence[dict[str, Any]], metric: str) -> list[str]:
+    """A sentence for each strategy, and what the numbers cannot say."""
+    plain = next((entry["score"] for entry in found if entry["denoiser"] == "keep-all"), None)
+    lines = []
+    for entry in found:
+        line = f"{entry['title']}: {entry['in_words']} (validation {metric} {entry['score']:.4f}"
+        if plain and entry["denoiser"] != "keep-all":
+            line += f", {percent(entry['score'] / plain - 1)} against plain CE's best"
+        line += ")."
+        if plain and entry["denoiser"] != "keep-all" and entry["score"] <= plain:
+            line += " No knobs were found that beat plain training on validation."
+        if entry["importance"]:
+            name, share = max(entry["importance"].items(), key=lambda pair: pair[1])
+            line += f" What mattered most was {name} ({100 * share:.0f} %)."
+        lines.append(line)
+    lines.append(
+        "The best of many trials on the same validation data looks better than it is: compare.toml has these knobs, "
+        "for `recsieve compare` to say on the test and with several seeds whether they help."
+    )
+    return lines
+
+
+def comparison_of(config: TuningConfig, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The comparison that tells whether the tuned knobs help."""
+    same = ("select_by", "epochs", "patience", "batch_size", "negatives")
+    strategies = {
+        entry["title"]: {
+            "denoiser": entry["denoiser"],
+            "denoiser_options": entry["options"],
+            "learning_rate": entry["learning_rate"],
+        }
+        for entry in found
+    }
+    data = {} if config.data is None else {"data": _absolute(config.data)}
+    options = {"model_options": {config.model: config.model_options}} if config.model_options else {}
+    return {
+        "models": [config.model],
+        **{name: getattr(config, name) for name in same},
+        **options,
+        **data,
+        "strategies": strategies,
+    }
+
+
+def _absolute(source: DataSource) -> dict[str, Any]:
+    """Where the data is, for a file in another folder."""
+    values = asdict(source)
+    return {
+        name: str(value.resolve()) if isinstance(value, Path) else value
+        for name, value in values.items()
+        if value is not None
+    }

@@ -1,0 +1,76 @@
+"""What the rows of a comparison say, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def answer(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The one sentence that somebody in a hurry reads."""
+    judged = [row for row in rows if row["role"] == "strategy" and "against_baseline" in row]
+    better = [row for row in judged if row["against_baseline"]["verdict"] == "better"]
+    if not better:
+        return "No denoising strategy was found to be better than plain CE on this data."
+    explained = [row for row in better if row.get("against_popularity", {}).get("verdict", "better") != "better"]
+    names = _listed(better)
+    if not explained:
+        return f"Better than plain CE on this data: {names}."
+    caution = "that" if len(explained) == len(better) else _listed(explained)
+    return (
+        f"Better than plain CE on this data: {names}; but dropping the interactions with the least popular items does "
+        f"as well, so {caution} is no evidence that noise was found."
+    )
+
+
+def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
+    several = len({(row["noise"], row["model"]) for row in rows}) > 1
+    names = [
+        f"{row['strategy']} ({row['model']}, {row['noise']} noise)" if several else row["strategy"] for row in rows
+    ]
+    return ", ".join(names)
+
+
+def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
+    """What the rows say, in plain words."""
+    several = len({(row["noise"], row["model"]) for row in rows}) > 1
+    lines = []
+    for row in rows:
+        if "against_baseline" not in row:
+            continue
+        where = f"{row['model']}, {row['noise']} noise: " if several else ""
+        lines.append(where + _sentence(row["strategy"], row["against_baseline"], metric))
+        if "against_popularity" in row:
+            lines.append(where + _about_popularity(row))
+    return lines
+
+
+def _sentence(name: str, judged: Mapping[str, Any], metric: str) -> str:
+    low, high = judged["interval"]
+    found = (
+        f"{name}: {judged['verdict']} than {judged['against']}"
+        if judged["verdict"] != "no difference found"
+        else f"{name}: no difference found to {judged['against']}"
+    )
+    size = f"({percent(judged['relative'])} {metric}, 95 % interval {percent(low)} … {percent(high)})"
+    if judged["verdict"] != "no difference found":
+        return f"{found} {size}."
+    if low > 0 or high < 0:
+        return f"{found} {size}: by itself it would pass, but among so many comparisons it may be chance."
+    least = 100 * judged["smallest_detectable"]
+    return f"{found} {size}; a difference below {least:.1f}\u00a0% could not have been shown with this data."
+
+
+def _about_popularity(row: Mapping[str, Any]) -> str:
+    judged = row["against_popularity"]
+    beats = {
+        "better": "it beats the popularity control, so popularity alone does not explain it",
+        "worse": "it is worse than the popularity control",
+        "no difference found": "it does not beat the popularity control: a denoiser that does not has not denoised",
+    }[judged["verdict"]]
+    return f"{row['strategy']} against {judged['against']}: {beats} ({percent(judged['relative'])})."
+
+
+def percent(share: float) -> str:
+    """A share as signed percent, with a true minus and no break before its sign."""
+    return f"{100 * share:+.1f}\u00a0%".replace("-", "−")

@@ -1,0 +1,85 @@
+"""The page of a search for knobs, from its tuning.json and table of trials alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from recsieve.reporting.charts import write_chart
+from recsieve.reporting.page import Section, write_page
+
+KNOBS = {"drop_positives": "largest share of positives dropped", "ramp_epochs": "epochs until then",
+         "beta": "power of the weights", "learning_rate": "learning rate"}  # fmt: skip
+
+
+def write_tuning_page(folder: Path) -> Path:
+    """Write report.html beside the results of a search, and each of its charts as PNG and SVG."""
+    result = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
+    trials = pl.read_parquet(folder / "tables" / "trials.parquet")
+    config = result["config"]
+    panels = knob_panels(trials, config["select_by"])
+    for name, chart in panels.items():
+        write_chart(chart, folder / "charts" / f"{name}.png")
+    header, rows = best_rows(result)
+    sections = [
+        Section("What to choose", points=result["advice"]),
+        Section("The best of each", [f"{config['trials']} trials of each strategy."], header, rows),
+        Section(
+            "Every trial",
+            ["A knob matters where its points rise or fall together. Trials given up early stand at their best."],
+            panels=[chart.properties(width="container").to_dict() for chart in panels.values()],
+        ),
+        Section("How this was made", points=[f"Command: {result['command']}"]),
+    ]
+    subtitle = f"{config['model']}; {config['select_by']} on validation; {result['date'][:10]}"
+    write_page(folder / "report.html", "Which knobs suit this data?", subtitle, sections)
+    return folder / "report.html"
+
+
+def best_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """The best trial of each strategy."""
+    metric = result["config"]["select_by"]
+    header = ["strategy", f"validation {metric}", "knobs", "epoch", "trials", "given up early", "importance"]
+    return header, [
+        [
+            entry["title"],
+            entry["score"],
+            ", ".join(f"{name} {value:g}" for name, value in {**entry["options"], **_rate(entry)}.items()),
+            round(entry["epoch"]),
+            entry["trials"],
+            entry["pruned"],
+            ", ".join(f"{name} {100 * share:.0f} %" for name, share in entry["importance"].items()) or "–",
+        ]
+        for entry in result["strategies"]
+    ]
+
+
+def _rate(entry: Mapping[str, Any]) -> dict[str, float]:
+    return {"learning_rate": entry["learning_rate"]}
+
+
+def knob_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
+    """The validation score of each trial against each knob."""
+    panels = {}
+    for knob, title in KNOBS.items():
+        if knob not in trials.columns:
+            continue
+        known = trials.filter(pl.col(knob).is_not_null(), pl.col("score").is_not_null())
+        values = known.select("strategy", "trial", "state", "score", value=knob).to_dicts()
+        panels[knob] = (
+            alt.Chart(alt.Data(values=values), title=title, width=420, height=240)
+            .mark_point(filled=True, size=60)
+            .encode(
+                x=alt.X("value:Q", title=title, scale=alt.Scale(type="log")),
+                y=alt.Y("score:Q", title=f"validation {metric}", scale=alt.Scale(zero=False)),
+                color=alt.Color("strategy:N", title=None, legend=alt.Legend(orient="bottom")),
+                shape=alt.Shape("state:N", title=None, legend=alt.Legend(orient="bottom")),
+                tooltip=["strategy:N", "trial:Q", "state:N", "value:Q", alt.Tooltip("score:Q", format=".4f")],
+            )
+        )
+    return panels

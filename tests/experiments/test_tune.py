@@ -1,0 +1,112 @@
+import tomllib
+
+import polars as pl
+import pytest
+
+from recsieve.errors import ConfigError, RunError
+from recsieve.experiments import tune as tuning
+from recsieve.experiments.config import read_config
+from recsieve.experiments.knobs import in_words
+from recsieve.experiments.search import make_tuning
+from recsieve.experiments.tune import advice, run_tuning
+
+
+class Silent:
+    """Stands for the parent of a process."""
+
+    def check(self): ...
+
+    def tell(self, done, score): ...
+
+
+@pytest.fixture
+def tune(split, tmp_path, monkeypatch):
+    """A function that tunes in this process."""
+    monkeypatch.setattr(tuning, "run_all", lambda tasks, workers, progress: [task.run(Silent()) for task in tasks])
+
+    def run(out="out", given=split, **options):
+        config = make_tuning({"epochs": 2, "batch_size": 64, "trials": 3, **options})
+        return run_tuning(config, tmp_path / out, split=given)
+
+    return run
+
+
+def test_every_strategy_gets_equally_many_trials(tune, tmp_path):
+    result = tune()
+    trials = pl.read_parquet(tmp_path / "out" / "tables" / "trials.parquet")
+    assert trials["strategy"].value_counts().sort("strategy").rows() == [("CE", 3), ("R-CE", 3), ("T-CE", 3)]
+    for entry in result["strategies"]:
+        assert entry["score"] == pytest.approx(trials.filter(strategy=entry["title"])["score"].max())
+
+
+def test_a_search_that_was_stopped_ends_as_one_that_was_not(tune, tmp_path):
+    whole = tune("whole", strategies=["truncated"], trials=6)
+    tune("parts", strategies=["truncated"], trials=2)
+    parts = tune("parts", strategies=["truncated"], trials=6)
+    assert parts["strategies"] == whole["strategies"]
+    tables = [pl.read_parquet(tmp_path / name / "tables" / "trials.parquet") for name in ("whole", "parts")]
+    assert tables[0].equals(tables[1])
+
+
+def test_the_test_part_decides_nothing(tune, split):
+    from dataclasses import replace
+
+    without = replace(split, test=split.test.take(slice(0)))
+    assert (
+        tune("a", strategies=["reweighted"])["strategies"]
+        == tune("b", without, strategies=["reweighted"])["strategies"]
+    )
+
+
+def test_the_next_comparison_has_the_tuned_knobs(tune, tmp_path, split):
+    split.train.to_frame().write_csv(tmp_path / "log.csv")
+    result = tune(data={"source": str(tmp_path / "log.csv")}, strategies=["keep-all", "truncated"])
+    values = tomllib.loads((tmp_path / "out" / "compare.toml").read_text())
+    best = {entry["title"]: entry for entry in result["strategies"]}
+    assert values["strategies"]["T-CE"]["denoiser_options"] == best["T-CE"]["options"]
+    config = read_config(tmp_path / "out" / "compare.toml")
+    assert config.strategies["CE"].learning_rate == best["CE"]["learning_rate"]
+
+
+def test_other_data_or_settings_in_the_same_folder_are_refused(tune, small_data):
+    from recsieve.data.splitting import split_interactions
+
+    tune(strategies=["keep-all"])
+    with pytest.raises(RunError, match="begun with epochs = 2"):
+        tune(strategies=["keep-all"], epochs=3)
+    with pytest.raises(RunError, match="the data has changed"):
+        tune(given=split_interactions(small_data(40, 25, 0.4, seed=1)), strategies=["keep-all"])
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"trails": 5}, "did you mean 'trials'?"),
+        ({"strategies": ["trunkated"]}, "did you mean 'truncated'?"),
+        ({"model": "gmg"}, "did you mean 'gmf'?"),
+        ({"trials": 0}, "trials is 0"),
+    ],
+)
+def test_a_mistake_is_one_line(values, words):
+    with pytest.raises(ConfigError) as raised:
+        make_tuning(values)
+    assert words in str(raised.value)
+
+
+def test_knobs_are_told_in_a_persons_terms():
+    told = in_words("truncated", {"drop_positives": 0.08, "ramp_epochs": 3}, 0.001)
+    assert told == "dropping up to 8 % of the positives, reached after 3 epochs; learning rate 0.001"
+    assert "counts 50 % of a certain one" in in_words("reweighted", {"beta": 0.3}, 0.001)
+
+
+def test_advice_says_when_plain_training_is_as_good():
+    common = {"in_words": "…", "importance": {"beta": 0.7, "learning_rate": 0.3}}
+    found = [
+        {"denoiser": "keep-all", "title": "CE", "score": 0.2, **common},
+        {"denoiser": "reweighted", "title": "R-CE", "score": 0.19, **common},
+    ]
+    _, line, caution = advice(found, "ndcg@20")
+    assert "−5.0\u00a0% against plain CE's best" in line
+    assert "What mattered most was beta (70 %)" in line
+    assert "No knobs were found" in line
+    assert "looks better than it is" in caution
