@@ -1,0 +1,57 @@
+import pytest
+
+from recsieve.errors import DataError
+from recsieve.reporting.findings import outcome, read_results, table, write_findings
+
+
+@pytest.fixture
+def results(compare, tmp_path):
+    """Results of two comparisons, the one in its folder and the other renamed."""
+    compare("shop")
+    compare("noisy", noise=[{"mechanism": "uniform", "rate": rate} for rate in (0.0, 0.3)], strategies={
+        "R-CE": {"denoiser": "reweighted"}})  # fmt: skip
+    folder = tmp_path / "results"
+    for name, target in (("shop", "shop/comparison.json"), ("noisy", "injected.json")):
+        (folder / target).parent.mkdir(parents=True, exist_ok=True)
+        (folder / target).write_bytes((tmp_path / name / "comparison.json").read_bytes())
+    return folder
+
+
+def test_findings_are_written_from_results_alone(results, tmp_path):
+    found = read_results(results)
+    assert list(found) == ["injected", "shop"]
+    write_findings(found, tmp_path / "docs" / "findings.md")
+    text = (tmp_path / "docs" / "findings.md").read_text(encoding="utf-8")
+    for heading in ("Where denoising helps", "What popularity explains", "Injected noise", "How these were made"):
+        assert f"## {heading}" in text
+    for path in ("findings-effects.png", "findings-effects.svg", "findings-noise-injected-0.png"):
+        assert (tmp_path / "docs" / "images" / path).exists()
+    assert "images/findings-effects.png" in text
+    assert text.count("| shop | gmf |") >= len(found["shop"]["rows"])
+
+
+@pytest.mark.parametrize(
+    ("baseline", "popularity", "heading"),
+    [
+        ("better", "better", "and better than dropping"),
+        ("better", "no difference found", "but not shown"),
+        ("better", None, "but not shown"),
+        ("worse", "better", "Worse"),
+        ("no difference found", "better", "No difference"),
+    ],
+)
+def test_a_result_counts_as_help_only_if_popularity_does_not_explain_it(baseline, popularity, heading):
+    row = {"against_baseline": {"verdict": baseline}}
+    if popularity:
+        row["against_popularity"] = {"verdict": popularity}
+    assert heading in outcome(row)
+
+
+def test_a_folder_without_results_is_told(tmp_path):
+    (tmp_path / "other.json").write_text("[1]")
+    with pytest.raises(DataError, match="holds no comparison"):
+        read_results(tmp_path)
+
+
+def test_a_name_with_a_bar_does_not_break_a_table():
+    assert table(["a"], [["x|y"]]).splitlines()[-1] == "| x\\|y |"
