@@ -61,7 +61,7 @@ def run_comparison(
     cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
     tasks = [TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric) for cell in cells]
     todo = [task for task in tasks if not _is_finished(task, prepared[task.cell.noise].fingerprint)]
-    workers = _workers(config, prepared, len(todo))
+    workers = _workers(config, prepared, len(tasks))
     report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
     if todo:
         run_all(todo, workers, report)
@@ -145,6 +145,7 @@ def _result(config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Ma
         "versions": versions(),
         "config": config.model_dump(mode="json"),
         "data": {name: entry.facts | {"fingerprint": entry.fingerprint} for name, entry in prepared.items()},
+        "training_seconds": round(sum(row["seconds"]["mean"] * row["seeds"] for row in rows), 1),
         "comparisons": sum(kind in row for row in rows for kind in ("against_baseline", "against_popularity")),
         "answer": answer(rows),
         "conclusions": sentences(rows, config.metric),

@@ -217,8 +217,8 @@ def provenance(result: Mapping[str, Any]) -> list[str]:
         f"{config['learning_rate']}; a training ends after {config['patience']} validations without progress.",
         *facts,
         *strategies,
-        f"Made on {machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, in "
-        f"{result['seconds'] / 60:.1f} minutes by {result['workers']} processes; "
+        f"Made on {machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB: "
+        f"{result['training_seconds'] / 60:.1f} minutes of training, {result['workers']} at a time; "
         + ", ".join(f"{name} {version}" for name, version in result["versions"].items())
         + ".",
     ]

@@ -201,11 +201,13 @@ def _provenance(results: Mapping[str, Mapping[str, Any]]) -> str:
     for name, result in results.items():
         config, facts = result["config"], next(iter(result["data"].values()))
         size = f"{facts['users']:,} × {facts['items']:,}, {facts['interactions']:,}"
-        made = f"{result['seconds'] / 60:.0f} min on {result['machine']['cores']} cores"
+        made = f"{result['training_seconds'] / 60:.0f} min / {result['workers']}"
         rows.append(
             [name, size, config["metric"], str(config["seeds"]), made, result["date"][:10], f"`{result['command']}`"]
         )
-    return table(["data", "users × items, interactions", "metric", "seeds", "took", "date", "command"], rows)
+    return table(
+        ["data", "users × items, interactions", "metric", "seeds", "training / at a time", "date", "command"], rows
+    )
 
 
 def _mean(value: Row) -> str:
