@@ -55,11 +55,10 @@ def test_negatives_are_uniform_over_the_unobserved_items(small_data):
 def test_each_row_is_as_likely_at_each_place(small_data):
     data = small_data(2, 6, share=0.5)
     sampler = Sampler(data, seed=1)
-    n = sampler.rows_per_epoch
-    places = np.zeros((n, len(data)))
+    places = np.zeros((len(data), len(data)))
     for e in range(4000):
-        ids = sampler.draw(e, 0, n).ids.numpy()
-        places[np.flatnonzero(ids >= 0), ids[ids >= 0]] += 1
+        ids = sampler.draw(e, 0, sampler.rows_per_epoch).ids.numpy()
+        places[np.arange(len(data)), ids[ids >= 0]] += 1
     assert stats.chisquare(places.ravel()).pvalue > 1e-4
 
 
@@ -67,6 +66,16 @@ def test_neighbours_in_a_long_epoch_are_not_related(small_data):
     ids = epoch(small_data(400, 100)).ids.numpy().astype(float)
     ids = ids[ids >= 0]
     assert abs(stats.spearmanr(ids[:-1], ids[1:]).statistic) < 0.03
+
+
+def test_an_interaction_is_followed_by_its_negatives(small_data):
+    data = small_data()
+    sampler = Sampler(data, seed=0, negatives=2)
+    drawn = sampler.draw(0, 0, sampler.rows_per_epoch)
+    ids, users = drawn.ids.numpy().reshape(-1, 3), drawn.users.numpy().reshape(-1, 3)
+    assert (ids[:, 0] >= 0).all()
+    assert (ids[:, 1:] < 0).all()
+    assert (users == users[:, :1]).all()
 
 
 def test_by_user_all_rows_of_a_user_stand_together_and_users_are_shuffled(small_data):

@@ -20,7 +20,7 @@ from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import DataError
 
 _CHUNK = 1 << 16  # rows drawn at once, on the other core while the last ones are trained on
-_ROUNDS = 6  # of the permutation: with 4 tiny epochs are not shuffled evenly; even, so that the halves come back
+_ROUNDS = 4  # of the permutation; even, so that both halves come back to their widths
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Batch:
 class Sampler:
     """Draws the batches of every epoch: each interaction once, with fresh negatives, uniform over unobserved items.
 
-    Rows are shuffled one by one, or with `by_user` user by user, so that a batch holds all rows of a few users.
+    Interactions are shuffled one by one, each followed by its negatives (the paper's Algorithm 1), or with `by_user`
+    user by user, so that a batch holds all rows of a few users.
     """
 
     def __init__(
@@ -58,14 +59,15 @@ class Sampler:
         self._observed = data.csr if observed is None else observed
         self._negatives = negatives
         self._seed = seed
-        # A user who has every item gets no negatives.
+        # A user who has every item gets no negatives; their interactions come at the end of an epoch.
         has_room = (self._observed.counts() < data.n_items)[data.users]
-        self._sources = np.flatnonzero(has_room)
+        self._rest = np.flatnonzero(~has_room)
+        self._sources = np.flatnonzero(has_room) if len(self._rest) else self._rest  # empty: all of them
         self._by_user = _ByUser(data, self._observed, negatives) if by_user else None
 
     @property
     def rows_per_epoch(self) -> int:
-        return len(self._data) + len(self._sources) * self._negatives
+        return len(self._data) + (len(self._data) - len(self._rest)) * self._negatives
 
     def steps_per_epoch(self, batch_size: int) -> int:
         return -(-self.rows_per_epoch // batch_size)
@@ -93,7 +95,7 @@ class Sampler:
         data, observed = self._data, self._observed
         if self._by_user is None:
             _draw(
-                users, items, ids, start, self.rows_per_epoch, key, data.users, data.items, self._sources,
+                users, items, ids, start, key, data.users, data.items, self._sources, self._rest,
                 self._negatives, observed.offsets, observed.items, observed.n_items,
             )  # fmt: skip
         else:
@@ -178,24 +180,27 @@ def _unobserved(bits, low, high, observed, n_items):
 
 
 @njit(nogil=True, cache=True)
-def _draw(
-    users, items, ids, start, n_rows, key, data_users, data_items, sources, negatives, offsets, observed, n_items
-):
-    bits = 2
-    while (1 << bits) < n_rows:
+def _draw(users, items, ids, start, key, data_users, data_items, sources, rest, negatives, offsets, observed, n_items):
+    n_groups, period = len(data_users) - len(rest), 1 + negatives
+    bits = 10  # fewer would not mix the few rows of a tiny epoch well
+    while (1 << bits) < n_groups:
         bits += 1
     left_bits, right_bits = uint64(bits - bits // 2), uint64(bits // 2)
-    negative_key = _mix(key)
-    n_positives = len(data_users)
+    negative_key, row = _mix(key), 0
     for i in range(len(users)):
-        row = _permuted(start + i, n_rows, key, left_bits, right_bits)
-        if row < n_positives:
-            users[i], items[i], ids[i] = data_users[row], data_items[row], row
+        group, within = divmod(start + i, period)
+        if group >= n_groups:
+            row, within = rest[start + i - n_groups * period], 0
+        elif within == 0 or i == 0:
+            row = _permuted(group, n_groups, key, left_bits, right_bits)
+            row = sources[row] if len(sources) > 0 else row
+        users[i] = data_users[row]
+        if within == 0:
+            items[i], ids[i] = data_items[row], row
         else:
-            user = data_users[sources[(row - n_positives) // negatives]]
-            noise = _mix(negative_key ^ uint64(row))
-            users[i], ids[i] = user, -1
-            items[i] = _unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
+            noise = _mix(negative_key ^ uint64(row * period + within))
+            items[i] = _unobserved(noise, offsets[users[i]], offsets[users[i] + 1], observed, n_items)
+            ids[i] = -1
 
 
 @njit(nogil=True, cache=True)
