@@ -16,10 +16,10 @@ def answer(rows: Sequence[Mapping[str, Any]]) -> str:
     names = _listed(better)
     if not explained:
         return f"Better than plain CE on this data: {names}."
-    caution = "that" if len(explained) == len(better) else _listed(explained)
+    which = "it" if len(better) == 1 else _listed(explained)
     return (
-        f"Better than plain CE on this data: {names}; but dropping the interactions with the least popular items does "
-        f"as well, so {caution} is no evidence that noise was found."
+        f"Better than plain CE on this data: {names}; but {which} was not shown to be better than dropping the "
+        "interactions with the least popular items, so that noise was found is not shown either."
     )
 
 
@@ -47,6 +47,8 @@ def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
 
 def _sentence(name: str, judged: Mapping[str, Any], metric: str) -> str:
     low, high = judged["interval"]
+    if low == high == 0:
+        return f"{name}: the very same numbers as {judged['against']}."
     found = (
         f"{name}: {judged['verdict']} than {judged['against']}"
         if judged["verdict"] != "no difference found"
@@ -66,9 +68,12 @@ def _about_popularity(row: Mapping[str, Any]) -> str:
     beats = {
         "better": "it beats the popularity control, so popularity alone does not explain it",
         "worse": "it is worse than the popularity control",
-        "no difference found": "it does not beat the popularity control: a denoiser that does not has not denoised",
+        "no difference found": "it was not shown to beat the popularity control; a denoiser that does not beat it has "
+        "not denoised",
     }[judged["verdict"]]
-    return f"{row['strategy']} against {judged['against']}: {beats} ({percent(judged['relative'])})."
+    low, high = judged["interval"]
+    size = f"({percent(judged['relative'])}, 95 % interval {percent(low)} … {percent(high)})"
+    return f"{row['strategy']} against {judged['against']}: {beats} {size}."
 
 
 def percent(share: float) -> str:
