@@ -23,4 +23,6 @@ def demo(
     header, rows = comparison_rows(folders)
     show(rows_table(header, rows, title="GMF on a simulated shop, clean test"))
     page = write_demo_page(out / "report.html", folders)
-    typer.echo(f"The shop was made to show denoising at work; ask `recsieve compare` about your data.\npage: {page}")
+    typer.echo(
+        f"One run each on simulated data: a story, not evidence. Ask `recsieve compare` about your own.\npage: {page}"
+    )

@@ -37,6 +37,14 @@ class FusedGMF:
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
         """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # a second one would wait busily on the core that draws the next batches
+        try:
+            return self._step(batch)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _step(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
         user_rows, item_rows = (self._optimizer.rows_of(table) for table in self._tables)
         self._loss.step += 1
         rows = batch.users.numpy(), batch.items.numpy()
