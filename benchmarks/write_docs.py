@@ -26,8 +26,8 @@ noisy by a quarter.
 
 - Rows of embedding tables that a batch does not touch are not computed, and still end where dense Adam would have
   them: [the lazy, exact Adam](lazy-adam.md).
-- Batches are [a function of seed, epoch and position](decisions/0001-batches-are-a-pure-function.md), drawn on the other
-  core while the last ones are trained on.
+- Batches are [a function of seed, epoch and position](decisions/0001-batches-are-a-pure-function.md), drawn on the
+  other core while the last ones are trained on.
 - GMF's step is two kernels without autograd (`training/fused_gmf.py`).
 - Ranking multiplies blocks of users that stay in the cache, and picks the best items in two stages.
 """

@@ -197,8 +197,8 @@ def _fetch(typing_context, table, row, column):
 def _fetch_row(table, exp_avg, exp_avg_sq, row):
     for column in range(0, table.shape[1], CACHE_LINE):
         _fetch(table, row, column)  # type: ignore[call-arg]
-        _fetch(exp_avg, row, column)  # type: ignore[call-arg]
-        _fetch(exp_avg_sq, row, column)  # type: ignore[call-arg]
+        _fetch(exp_avg, row, column)
+        _fetch(exp_avg_sq, row, column)
 
 
 @_fused
