@@ -42,7 +42,6 @@ class RunFolder:
         self.ids = self.path / "ids.parquet"
         self.interactions = self.path / "interactions.parquet"
         self.per_user = self.path / "per_user.parquet"
-        self.report = self.path / "report.html"
         self.checkpoint = self.path / "checkpoint" / "state.safetensors"
 
     @property

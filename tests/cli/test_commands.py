@@ -31,7 +31,7 @@ def test_a_log_becomes_a_run_folder_and_own_ids_come_back(recsieve, log, columns
     options = ("--model", model, "--denoiser", denoiser, "--out", run)
     answer = recsieve("train", log, *columns, *options, *TRAIN)
     assert answer.code == 0, answer.err
-    for name in ("config.toml", "metrics.json", "history.parquet", "model.safetensors", "ids.parquet"):
+    for name in ("config.toml", "metrics.json", "history.parquet", "model.safetensors", "ids.parquet", "report.html"):
         assert (run / name).exists()
     metrics = json.loads(recsieve("evaluate", run, "--json", "--k", 5).out)
     assert metrics["recall@5"] == RunFolder(run).read_metrics()["test"]["recall@5"]

@@ -90,13 +90,16 @@ def train(
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{model}-{denoiser}-{seed}"
     with training_progress(f"{model} {denoiser}", select_by) as progress:
         result = train_and_save(source, settings, folder, ks=k or DEFAULT_KS, resume=resume, progress=progress)
+    from recsieve.reporting.run import write_run_page
+
+    page = write_run_page(result.folder)
     if as_json:
         typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))
         return
     from recsieve.reporting.tables import metrics_table, show
 
     show(metrics_table(result.metrics["test"], "test, full ranking"))
-    typer.echo(f"run folder: {result.folder}")
+    typer.echo(f"run folder: {result.folder}\npage: {page}")
 
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:
