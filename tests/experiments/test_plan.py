@@ -56,3 +56,44 @@ def test_names_that_differ_only_in_signs_are_refused():
     config = make_config({"strategies": {"T-CE": TRUNCATED, "T CE": {"denoiser": "reweighted"}}})
     with pytest.raises(ConfigError, match="named alike"):
         plan(config, {Noise(): False})
+
+
+REWEIGHTED = Strategy(denoiser="reweighted")
+
+
+def popularity_controls(strategies):
+    """The popularity control of each strategy, and the knobs of each control."""
+    made = contenders(strategies, noise_is_known=False)
+    controls = {contender.name: contender.strategy for contender in made if contender.role == "popularity control"}
+    return {contender.name: contender.control for contender in made if contender.role == "strategy"}, controls
+
+
+def test_a_strategy_that_drops_nothing_has_to_beat_the_control_of_the_first_that_does():
+    opponents, controls = popularity_controls({"R-CE": REWEIGHTED, "T-CE": TRUNCATED})
+    assert opponents == dict.fromkeys(("R-CE", "T-CE"), "least popular drop as T-CE")
+    assert list(controls) == ["least popular drop as T-CE"]
+
+
+def test_a_strategy_that_drops_nothing_has_a_control_though_it_is_alone():
+    opponents, controls = popularity_controls({"R-CE": REWEIGHTED})
+    assert opponents == {"R-CE": "least popular drop beside R-CE"}
+    assert controls["least popular drop beside R-CE"].denoiser_options == {"drop_positives": 0.1, "ramp_epochs": 5}
+
+
+def test_a_control_has_the_learning_rate_of_what_has_to_beat_it():
+    tuned = REWEIGHTED.model_copy(update={"learning_rate": 0.01})
+    opponents, controls = popularity_controls({"T-CE": TRUNCATED, "R-CE": tuned})
+    assert opponents == {"T-CE": "least popular drop as T-CE", "R-CE": "least popular drop beside R-CE"}
+    beside = controls["least popular drop beside R-CE"]
+    assert (beside.denoiser_options, beside.learning_rate) == (TRUNCATED.denoiser_options, 0.01)
+
+
+def test_controls_count_what_they_drop_as_the_strategy_does():
+    authors = TRUNCATED.model_copy(update={"denoiser_options": {"max_drop_rate": 0.1, "fidelity": "authors"}})
+    _, controls = popularity_controls({"T-CE": authors})
+    assert controls["least popular drop as T-CE"].denoiser_options == authors.denoiser_options
+
+
+def test_plain_training_under_another_name_has_no_control_to_beat():
+    plain = Strategy(denoiser="keep-all")
+    assert popularity_controls({"A": plain, "B": plain}) == ({"B": None}, {})

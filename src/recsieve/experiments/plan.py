@@ -9,13 +9,13 @@ from typing import Literal
 
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
-from recsieve.experiments.config import ComparisonConfig, Noise, Strategy, run_settings
+from recsieve.experiments.config import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy, run_settings
 from recsieve.settings import Settings, make_settings
 
 Role = Literal["baseline", "strategy", "random control", "popularity control", "oracle"]
 
 PLAIN = Strategy(denoiser="keep-all")
-RATE_KNOBS = ("max_drop_rate", "drop_positives", "ramp_steps", "ramp_epochs")
+RATE_KNOBS = ("max_drop_rate", "drop_positives", "ramp_steps", "ramp_epochs", "fidelity")
 CONTROLS = ("random-drop", "least-popular-drop")
 ORACLE = "clean training (oracle)"
 
@@ -64,48 +64,60 @@ def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> l
     plain = next((name for name, strategy in strategies.items() if strategy.denoiser == PLAIN.denoiser), None)
     baseline = Contender(plain or "CE (plain)", strategies.get(plain or "", PLAIN), "baseline")
     others = {name: strategy for name, strategy in strategies.items() if name != plain}
-    droppers = [name for name, strategy in others.items() if _drops(strategy)]
-    popularity = {name: f"least popular drop as {_first_alike(name, others)}" for name in droppers}
-    fallback = next(iter(popularity.values()), None)
-    denoising = [Contender(name, s, "strategy", popularity.get(name, fallback)) for name, s in others.items()]
+    paces = _paces(others)
+    leaders = {name: _leader(pace, paces, others) for name, pace in paces.items()}
+    popularity = {name: _popularity_name(leader, others[leader]) for name, leader in leaders.items()}
+    denoising = [Contender(name, s, "strategy", popularity.get(name)) for name, s in others.items()]
+    controls = [made for name in dict.fromkeys(leaders.values()) for made in _controls(name, others[name], paces[name])]
     oracle = [Contender(ORACLE, baseline.strategy, "oracle")] if noise_is_known else []
-    return [baseline, *denoising, *_controls(others), *oracle]
+    return [baseline, *denoising, *controls, *oracle]
 
 
-def _controls(strategies: Mapping[str, Strategy]) -> list[Contender]:
-    """Dropping at random and by popularity, at the same rate and ramp as each strategy that drops."""
-    made: list[Contender] = []
-    for name, strategy in strategies.items():
-        if not _drops(strategy) or _first_alike(name, strategies) != name:
-            continue
-        random, popular = (
-            strategy.model_copy(update={"denoiser": control, "denoiser_options": _rate(strategy)})
-            for control in CONTROLS
-        )
-        made += [
-            Contender(f"random drop as {name}", random, "random control"),
-            Contender(f"least popular drop as {name}", popular, "popularity control"),
-        ]
-    return made
+@dataclass(frozen=True)
+class Pace:
+    """How much is dropped and how fast, and the learning rate: what a strategy and its control have in common."""
+
+    rate: tuple[tuple[str, int | float | str], ...]
+    learning_rate: float | None
+
+    def drop(self, denoiser: str) -> Strategy:
+        """A control at this pace."""
+        return Strategy(denoiser=denoiser, denoiser_options=dict(self.rate), learning_rate=self.learning_rate)
+
+
+def _paces(strategies: Mapping[str, Strategy]) -> dict[str, Pace]:
+    """The pace of each strategy that denoises; one that drops nothing, as R-CE, is given that of the first that does.
+
+    A control that drops has to drop some share, and where nobody names one it is T-CE's default.
+    """
+    denoising = {name: s for name, s in strategies.items() if s.denoiser not in (PLAIN.denoiser, *CONTROLS)}
+    lent = _rate(next((s for s in denoising.values() if _drops(s)), DEFAULT_STRATEGIES["T-CE"]))
+    return {name: Pace(_rate(s) if _drops(s) else lent, s.learning_rate) for name, s in denoising.items()}
+
+
+def _leader(pace: Pace, paces: Mapping[str, Pace], strategies: Mapping[str, Strategy]) -> str:
+    """The strategy after which the controls of a pace are named: the first that drops, or else the first."""
+    alike = [name for name, other in paces.items() if other == pace]
+    return next((name for name in alike if _drops(strategies[name])), alike[0])
+
+
+def _controls(name: str, strategy: Strategy, pace: Pace) -> list[Contender]:
+    """Dropping by popularity at the pace of a strategy, and at random if it drops itself."""
+    random, popular = (pace.drop(control) for control in CONTROLS)
+    by_popularity = Contender(_popularity_name(name, strategy), popular, "popularity control")
+    at_random = Contender(f"random drop as {name}", random, "random control")
+    return [at_random, by_popularity] if _drops(strategy) else [by_popularity]
+
+
+def _popularity_name(name: str, strategy: Strategy) -> str:
+    return f"least popular drop {'as' if _drops(strategy) else 'beside'} {name}"
 
 
 def _drops(strategy: Strategy) -> bool:
-    """Whether it drops a growing share, as T-CE does, and is not a control itself."""
-    if strategy.denoiser in CONTROLS:
-        return False
+    """Whether it drops a growing share, as T-CE does."""
     knobs = {field.name for field in fields(DENOISERS[strategy.denoiser])}
     return {"max_drop_rate", "ramp_steps"} <= knobs
 
 
-def _rate(strategy: Strategy) -> dict[str, int | float | str]:
-    return {name: value for name, value in strategy.denoiser_options.items() if name in RATE_KNOBS}
-
-
-def _first_alike(name: str, strategies: Mapping[str, Strategy]) -> str:
-    """The first strategy with the same rate and ramp: one pair of controls is enough for all of them."""
-    wanted = strategies[name]
-    return next(
-        other
-        for other, strategy in strategies.items()
-        if _drops(strategy) and (_rate(strategy), strategy.learning_rate) == (_rate(wanted), wanted.learning_rate)
-    )
+def _rate(strategy: Strategy) -> tuple[tuple[str, int | float | str], ...]:
+    return tuple(sorted((name, value) for name, value in strategy.denoiser_options.items() if name in RATE_KNOBS))
