@@ -6,7 +6,7 @@ from scipy import stats
 
 from recsieve import Recommender, split_interactions
 from recsieve.errors import DataError
-from recsieve.evaluation.significance import Comparison, compare_paired, holm, verdict
+from recsieve.evaluation.significance import LEVEL, compare_paired, holm, levels_left, verdict
 
 N_USERS, N_SEEDS = 200, 5
 
@@ -60,7 +60,7 @@ def test_real_trainings_that_differ_by_their_seeds_alone_raise_no_more_alarms_th
 
 def test_the_smallest_detectable_difference_is_found_four_times_of_five():
     rng, found = np.random.default_rng(3), 0
-    detectable = np.mean([compare(trainings(rng, 0.01), trainings(rng, 0.01)).smallest_detectable for _ in range(50)])
+    detectable = np.mean([compare(trainings(rng, 0.01), trainings(rng, 0.01)).smallest_detectable() for _ in range(50)])
     for _ in range(200):
         found += compare(trainings(rng, 0.01) + detectable, trainings(rng, 0.01)).p_value < 0.05
     assert 0.7 < found / 200 < 0.95
@@ -122,7 +122,7 @@ def test_exchanging_method_and_baseline_turns_the_difference_and_keeps_the_certa
     there, back = compare(method, baseline), compare(baseline, method)
     assert there.mean_difference == pytest.approx(-back.mean_difference)
     assert there.p_value == pytest.approx(back.p_value)
-    assert there.smallest_detectable == pytest.approx(back.smallest_detectable)
+    assert there.smallest_detectable() == pytest.approx(back.smallest_detectable())
     assert 0 <= there.p_value <= 1
 
 
@@ -154,6 +154,27 @@ def test_holm_never_lowers_a_p_value_nor_changes_their_order(p_values):
     assert (np.diff(adjusted[np.argsort(p_values)]) >= 0).all()
 
 
+def test_among_many_comparisons_a_difference_has_to_be_larger_to_be_found():
+    rng = np.random.default_rng(0)
+    found = compare(trainings(rng, 0.01), trainings(rng, 0.01))
+    assert found.smallest_detectable(LEVEL / 9) > 1.2 * found.smallest_detectable()
+
+
+def test_the_level_that_is_left_is_shared_by_those_not_found_to_differ():
+    assert levels_left([0.01, 0.06, 0.3, 0.02]).tolist() == pytest.approx([0.05 / 3, 0.05 / 2, 0.05 / 2, 0.05 / 3])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.data())
+def test_what_was_not_found_would_have_been_just_below_the_level_that_was_left(p_values, data):
+    adjusted = holm(p_values)
+    place = data.draw(st.sampled_from(range(len(p_values))))
+    if adjusted[place] < LEVEL:
+        return
+    level = levels_left(adjusted)[place]
+    below, above = ([*p_values[:place], factor * level, *p_values[place + 1 :]] for factor in (0.999, 1.001))
+    assert holm(below)[place] < LEVEL <= holm(above)[place]
+
+
 @pytest.mark.parametrize(
     ("difference", "p", "expected"),
     [
@@ -165,5 +186,4 @@ def test_holm_never_lowers_a_p_value_nor_changes_their_order(p_values):
     ],
 )
 def test_the_verdict_is_in_words(difference, p, expected):
-    comparison = Comparison(difference, 0.0, (0.0, 0.0), 0.001, 0.0, 0.0, 10, 5)
-    assert verdict(comparison, p) == expected
+    assert verdict(compare(np.full((5, 10), difference), np.zeros((5, 10))), p) == expected

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -36,9 +36,19 @@ class Comparison:
     interval: tuple[float, float]  # 95 %, of the mean difference
     p_value: float  # two-sided, not yet corrected for other comparisons
     effect_size: float  # Cohen's d_z: the mean over the spread of the users' differences, averaged over seeds
-    smallest_detectable: float  # the difference that would have been found with 80 % probability
-    n_users: int
-    n_seeds: int
+    spread: Spread = field(repr=False)
+
+    @property
+    def n_users(self) -> int:
+        return self.spread.n_users
+
+    @property
+    def n_seeds(self) -> int:
+        return self.spread.n_seeds
+
+    def smallest_detectable(self, level: float = LEVEL) -> float:
+        """The difference that would have been found with 80 % probability, at a level of false alarms."""
+        return self.spread.error * (self.spread.quantile(level / 2) + self.spread.quantile(1 - POWER))
 
 
 def compare_paired(
@@ -56,9 +66,7 @@ def compare_paired(
         interval=_interval(by_user, spread, rng, n_bootstrap),
         p_value=spread.p_value(_ratio(abs(mean), spread.error)),
         effect_size=_ratio(mean, float(by_user.std(ddof=1))),
-        smallest_detectable=spread.error * (spread.quantile(LEVEL / 2) + spread.quantile(1 - POWER)),
-        n_users=spread.n_users,
-        n_seeds=spread.n_seeds,
+        spread=spread,
     )
 
 
@@ -70,6 +78,13 @@ def holm(p_values: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64
     return np.minimum(raised, 1.0)[np.argsort(order)]
 
 
+def levels_left(adjusted: Sequence[float] | NDArray[np.floating], alpha: float = LEVEL) -> NDArray[np.float64]:
+    """The level at which Holm's correction tests each comparison, given which of the others were found to differ."""
+    found = np.asarray(adjusted, np.float64) < alpha
+    others = found.sum() - found
+    return alpha / (len(found) - others)
+
+
 def verdict(comparison: Comparison, adjusted_p: float, alpha: float = LEVEL) -> Verdict:
     """What may be said of a method, given the p-value after correction for many comparisons."""
     if not adjusted_p < alpha:
@@ -78,7 +93,7 @@ def verdict(comparison: Comparison, adjusted_p: float, alpha: float = LEVEL) -> 
 
 
 @dataclass(frozen=True)
-class _Spread:
+class Spread:
     """How far the mean difference may be from the truth."""
 
     error: float  # the standard error, of users and seeds together
@@ -100,7 +115,7 @@ class _Spread:
         return min(1.0, 2 * math.exp(brentq(lambda log: self.quantile(math.exp(log)) - n_errors, smallest, largest)))
 
 
-def _spread(differences: NDArray[np.float64]) -> _Spread:
+def _spread(differences: NDArray[np.float64]) -> Spread:
     """The standard error of the mean, by the mean squares of a two-way analysis of variance."""
     n_seeds, n_users = differences.shape
     by_seed, by_user = differences.mean(1), differences.mean(0)
@@ -110,11 +125,11 @@ def _spread(differences: NDArray[np.float64]) -> _Spread:
     beyond = max(users - (rest**2).sum() / ((n_seeds - 1) * (n_users - 1)), 0.0)
     total = max(seeds + beyond, users)
     errors = math.sqrt(total / rest.size), math.sqrt(users / rest.size)
-    return _Spread(*errors, _ratio(seeds, total), n_seeds, n_users)
+    return Spread(*errors, _ratio(seeds, total), n_seeds, n_users)
 
 
 def _interval(
-    by_user: NDArray[np.float64], spread: _Spread, rng: np.random.Generator, n_bootstrap: int
+    by_user: NDArray[np.float64], spread: Spread, rng: np.random.Generator, n_bootstrap: int
 ) -> tuple[float, float]:
     """Where 95 % of the means lie when users are drawn anew, widened by what seeds add.
 

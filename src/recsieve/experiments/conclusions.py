@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.evaluation.significance import Comparison, compare_paired, holm, verdict
+from recsieve.evaluation.significance import Comparison, compare_paired, holm, levels_left, verdict
 from recsieve.experiments.plan import Cell, Contender
 from recsieve.experiments.trial import DETECTION, VALIDATIONS
 from recsieve.run_folder import RunFolder
@@ -59,14 +59,18 @@ def conclude(groups: Sequence[Group], metric: str) -> list[dict[str, Any]]:
         pair: compare_paired(per_user[pair[0]], per_user[pair[1]], rng=np.random.default_rng(number))
         for number, pair in enumerate(pairs)
     }
-    adjusted = dict(zip(pairs, holm([comparison.p_value for comparison in comparisons.values()]), strict=True))
+    adjusted = holm([comparison.p_value for comparison in comparisons.values()])
+    judged = {
+        pair: _judgement(pair[1][2], comparison, p_value, level, float(per_user[pair[1]].mean()))
+        for (pair, comparison), p_value, level in zip(
+            comparisons.items(), adjusted.tolist(), levels_left(adjusted).tolist(), strict=True
+        )
+    }
     rows = []
     for group in groups:
         row = describe_group(group)
         for kind, other in _opponents(group, groups).items():
-            pair = (group.key, other)
-            base = float(per_user[other].mean())
-            row[kind] = _judgement(other[2], comparisons[pair], float(adjusted[pair]), base)
+            row[kind] = judged[group.key, other]
         rows.append(row)
     return rows
 
@@ -93,13 +97,14 @@ def _pairs(groups: Sequence[Group]) -> list[tuple[tuple[str, str, str], tuple[st
     return [(group.key, other) for group in groups for other in _opponents(group, groups).values()]
 
 
-def _judgement(name: str, comparison: Comparison, adjusted: float, base: float) -> dict[str, Any]:
+def _judgement(name: str, comparison: Comparison, adjusted: float, level: float, base: float) -> dict[str, Any]:
+    """A comparison as shares of the other's mean; `level` is that of false alarms after all other comparisons."""
     return {
         "against": name,
         "difference": comparison.mean_difference,
         "relative": comparison.mean_difference / base,
         "interval": [bound / base for bound in comparison.interval],
-        "smallest_detectable": comparison.smallest_detectable / base,
+        "smallest_detectable": comparison.smallest_detectable(level) / base,
         "p_value": comparison.p_value,
         "adjusted_p": adjusted,
         "effect_size": comparison.effect_size,
