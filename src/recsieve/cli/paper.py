@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from recsieve.cli.paper_results import add_results
+
 paper = typer.Typer(help="Published results, reproduced: each by one command.", no_args_is_help=True)
+add_results(paper)
 
 
 @paper.command("ml-100k")

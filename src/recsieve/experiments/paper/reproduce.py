@@ -1,0 +1,74 @@
+"""From data to the numbers of one result: train what is missing, then collect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recsieve.errors import ConfigError
+from recsieve.experiments.config import cores
+from recsieve.experiments.machine import machine, versions
+from recsieve.experiments.paper import figure5
+from recsieve.experiments.paper.catalogue import TITLES
+from recsieve.experiments.paper.data_sets import DataSet
+from recsieve.experiments.paper.registry import RESULTS
+from recsieve.experiments.paper.runs import Options
+from recsieve.experiments.paper.store import Store, data_facts, train_missing
+from recsieve.experiments.pool import Progress
+from recsieve.experiments.study import rounded
+from recsieve.files import write_text
+
+FORMAT = 1
+
+
+def reproduce_result(
+    name: str,
+    data_sets: Sequence[DataSet],
+    options: Options,
+    out: Path,
+    *,
+    command: str = "",
+    workers: int | None = None,
+    announce: Callable[[str], None] = lambda sentence: None,
+    progress: Progress = lambda event: None,
+) -> dict[str, Any]:
+    """Train what the result needs and is not in `out` yet, and write NAME.json there."""
+    store, result = Store(out), RESULTS[name]
+    _check(data_sets)
+    for data in data_sets:
+        store.add_data(data)
+    while True:  # a sweep asks for more once its grid is trained
+        wanted = [(data, result.runs(data, options, store.records(data))) for data in data_sets]
+        tasks = [task for data, runs in wanted for task in store.missing(data, runs)]
+        n_wanted = sum(len(runs) for _, runs in wanted)
+        if n_wanted:
+            train_missing(tasks, n_wanted - len(tasks), workers or cores(), announce, progress)
+        if not tasks:
+            break
+    found = {
+        **(figure5.curves() if name == "figure5" else {}),  # the only one that follows from a formula alone
+        "format": FORMAT,
+        "result": name,
+        "title": TITLES[name],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "options": asdict(options),
+        "machine": machine(),
+        "versions": versions(),
+        "data_sets": [
+            {"data": data_facts(data), **result.collect(data, options, store.records(data))} for data in data_sets
+        ],
+    }
+    found = rounded(found)
+    write_text(out / f"{name}.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    return found
+
+
+def _check(data_sets: Sequence[DataSet]) -> None:
+    names = [data.name for data in data_sets]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"two of the data sets are called alike ({', '.join(names)}): rename a file or folder.")

@@ -1,0 +1,41 @@
+"""Figure 7: the loss of false positives against the training loss, by strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recsieve.reporting.paper.marks import KIND_COLOURS, line_chart, long
+from recsieve.reporting.paper.report import Figure, Report, cell_name
+
+LOSSES = {"false_positive_loss": "false positives", "loss": "training loss"}
+ABOUT = (
+    "The cross-entropy of false positives before weighing, and the loss that was minimised: positives and negatives "
+    "together, weighed."
+)
+
+
+def report(result: Mapping[str, Any]) -> Report:
+    figures, found = [], []
+    for entry in result["data_sets"]:
+        data = entry["data"]["name"]
+        charts = {
+            f"{data}-{panel['model']}-{panel['method']}": line_chart(
+                long(panel["curve"], LOSSES), title=f"{data}, {cell_name(panel['model'], panel['method'])}",
+                x="iteration", y="cross-entropy", colours=KIND_COLOURS,
+            )
+            for panel in entry["panels"]
+        }  # fmt: skip
+        figures.append(Figure(data, charts, [ABOUT]))
+        found += [_sentence(data, panel) for panel in entry["panels"]]
+    return Report(found, figures)
+
+
+def _sentence(data: str, panel: Mapping[str, Any]) -> str:
+    values = [row["false_positive_loss"] for row in panel["curve"] if row["false_positive_loss"] is not None]
+    lowest, last, loss = min(values), values[-1], panel["curve"][-1]["loss"]
+    course = "and rises again to" if last > 1.05 * lowest else "and ends at"
+    return (
+        f"{data}, {cell_name(panel['model'], panel['method'])}: the loss of false positives falls to {lowest:.3f} "
+        f"{course} {last:.3f}, where the training loss is {loss:.3f}."
+    )
