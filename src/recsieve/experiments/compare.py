@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe, fingerprint
-from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.errors import ConfigError, RunError
 from recsieve.experiments.conclusions import conclude, group_runs
 from recsieve.experiments.config import ComparisonConfig, Noise, cores
-from recsieve.experiments.machine import free_memory, machine, versions
+from recsieve.experiments.machine import free_memory
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
 from recsieve.experiments.pool import Progress, Started, run_all
 from recsieve.experiments.run import check_same
+from recsieve.experiments.study import check_folder, how_made, load_split, write_result
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
-from recsieve.files import write_text
 from recsieve.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
 
 RESULT = "comparison.json"
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ def run_comparison(
     """Train what is not trained yet, compare, and write comparison.json and the tables into `out`."""
     report = progress or (lambda event: None)
     started = time.perf_counter()
-    _check_folder(out)
+    check_folder(out, "comparison")
     prepared = _prepare(config, out, split)
     cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
     tasks = [TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric) for cell in cells]
@@ -65,35 +61,18 @@ def run_comparison(
     report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
     if todo:
         run_all(todo, workers, report)
-    result = _result(config, cells, out, prepared)
-    result |= {"command": command, "seconds": round(time.perf_counter() - started, 1), "workers": workers}
-    write_text(out / RESULT, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
+    found = _conclusions(config, cells, out, prepared)
+    result = how_made(config, command, started) | {"workers": workers} | found
+    write_result(out / RESULT, result)
     return result
-
-
-def _check_folder(out: Path) -> None:
-    if out.is_file():
-        raise RunError(f"{out} is a file, but a comparison is a folder: give another name.")
-    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
-        raise RunError(f"{out} holds files that are not a comparison of recsieve: give another folder.")
 
 
 def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[str, Prepared]:
     """Read the data once, and write one split for each kind of noise."""
-    if split is None:
-        if config.data is None:
-            raise ConfigError("there is no data to compare on: give a file, a folder or a split.")
-        split = config.data.load()
-    _check_split(split, config)
-    return {noise.name: _prepare_noise(split, noise, out) for noise in config.noise}
-
-
-def _check_split(split: Split, config: ComparisonConfig) -> None:
-    for name in ("train", "validation", "test"):
-        if not len(getattr(split, name)):
-            raise DataError(f"the {name} part is empty, but strategies are compared on it: give more interactions.")
+    split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
     if config.select_by.startswith("clean-") and not split.validation.has_flags:
         raise ConfigError(f"select_by is '{config.select_by}', but it is not known which interactions are noise.")
+    return {noise.name: _prepare_noise(split, noise, out) for noise in config.noise}
 
 
 def _prepare_noise(split: Split, noise: Noise, out: Path) -> Prepared:
@@ -134,16 +113,14 @@ def _is_finished(task: TrialTask, mark: str) -> bool:
     return run.finished
 
 
-def _result(config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Mapping[str, Prepared]) -> dict[str, Any]:
+def _conclusions(
+    config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Mapping[str, Prepared]
+) -> dict[str, Any]:
+    """What the runs say together; the tables are written beside."""
     groups = group_runs(cells, out / "runs")
     rows = conclude(groups, config.metric)
     write_tables(out / "tables", groups, rows)
     return {
-        "format": FORMAT,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "versions": versions(),
-        "config": config.model_dump(mode="json"),
         "data": {name: entry.facts | {"fingerprint": entry.fingerprint} for name, entry in prepared.items()},
         "training_seconds": round(sum(row["seconds"]["mean"] * row["seeds"] for row in rows), 1),
         "comparisons": sum(kind in row for row in rows for kind in ("against_baseline", "against_popularity")),
@@ -151,14 +128,3 @@ def _result(config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Ma
         "conclusions": sentences(rows, config.metric),
         "rows": rows,
     }
-
-
-def rounded(value: Any) -> Any:
-    """Six digits are enough for a reader, and what is undefined is null."""
-    if isinstance(value, Mapping):
-        return {key: rounded(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(entry) for entry in value]
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    return value

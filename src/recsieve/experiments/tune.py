@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,8 @@ from optuna.trial import TrialState
 
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import ConfigError, DataError, RunError
-from recsieve.experiments.compare import rounded
 from recsieve.experiments.config import cores
 from recsieve.experiments.knobs import in_words
-from recsieve.experiments.machine import machine, versions
 from recsieve.experiments.pool import Progress, Started, run_all
 from recsieve.experiments.run import DataSource, check_same
 from recsieve.experiments.search import (
@@ -33,6 +28,7 @@ from recsieve.experiments.search import (
     shared_settings,
     trials_table,
 )
+from recsieve.experiments.study import check_folder, how_made, load_split, write_result
 from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
@@ -63,18 +59,8 @@ def run_tuning(
     if todo:
         run_all(todo, workers, report)
     found = [_describe(open_study(out, name), name) for name in config.strategies]
-    result = {
-        "format": 1,
-        "command": command,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "versions": versions(),
-        "seconds": round(time.perf_counter() - started, 1),
-        "config": config.model_dump(mode="json"),
-        "strategies": found,
-        "advice": advice(found, config.select_by),
-    }
-    write_text(out / RESULT, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
+    result = how_made(config, command, started) | {"strategies": found, "advice": advice(found, config.select_by)}
+    write_result(out / RESULT, result)
     write_table(trials_table([open_study(out, name) for name in config.strategies]), out / "tables" / "trials")
     write_text(out / "compare.toml", tomli_w.dumps(comparison_of(config, found)))
     return result
@@ -82,14 +68,8 @@ def run_tuning(
 
 def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     """Write the split once, and refuse another in the same folder."""
-    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
-        raise RunError(f"{out} holds files that are not a tuning of recsieve: give another folder.")
-    if split is None:
-        if config.data is None:
-            raise ConfigError("there is no data to tune on: give a file, a folder or a split.")
-        split = config.data.load()
-    if not len(split.validation):
-        raise DataError("the validation part is empty, but knobs are chosen on it: give more interactions.")
+    check_folder(out, "tuning")
+    split = load_split(config.data, split, ("train", "validation"), "knobs are chosen")
     run = RunFolder(out / "data")
     settings = make_settings(shared_settings(config))
     about = {"fingerprint": fingerprint(split.train)}

@@ -1,0 +1,70 @@
+"""What a comparison and a search for knobs share: a folder, a split, and a result that says how it was made."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from recsieve.data.splitting import Split
+from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.experiments.machine import machine, versions
+from recsieve.experiments.run import DataSource
+from recsieve.files import write_text
+
+FORMAT = 1
+
+
+def check_folder(out: Path, what: str) -> None:
+    """Refuse a place that holds something else than a study of this kind."""
+    if out.is_file():
+        raise RunError(f"{out} is a file, but a {what} is a folder: give another name.")
+    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
+        raise RunError(f"{out} holds files that are not a {what} of recsieve: give another folder.")
+
+
+def load_split(data: DataSource | None, split: Split | None, needed: Sequence[str], use: str) -> Split:
+    """The split that is given, or that of the data, with something in each part that is needed."""
+    if split is None:
+        if data is None:
+            raise ConfigError("there is no data: give a file, a folder or a split.")
+        split = data.load()
+    for name in needed:
+        if not len(getattr(split, name)):
+            raise DataError(f"the {name} part is empty, but {use} on it: give more interactions.")
+    return split
+
+
+def how_made(config: BaseModel, command: str, started: float) -> dict[str, Any]:
+    """What somebody needs who wants the same result; `started` is by the clock of `time.perf_counter`."""
+    return {
+        "format": FORMAT,
+        "command": command,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - started, 1),
+        "machine": machine(),
+        "versions": versions(),
+        "config": config.model_dump(mode="json"),
+    }
+
+
+def write_result(path: Path, result: Mapping[str, Any]) -> None:
+    """Write a result as JSON, numbers to six digits."""
+    write_text(path, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
+
+
+def rounded(value: Any) -> Any:
+    """Six digits are enough for a reader, and what is undefined is null."""
+    if isinstance(value, Mapping):
+        return {key: rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(entry) for entry in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
