@@ -39,6 +39,7 @@ class RunFolder:
         self.metrics = self.path / "metrics.json"
         self.history = self.path / "history.parquet"
         self.model = self.path / "model.safetensors"
+        self.offset = self.path / "offset.safetensors"  # only where scores are shifted when ranking
         self.ids = self.path / "ids.parquet"
         self.interactions = self.path / "interactions.parquet"
         self.per_user = self.path / "per_user.parquet"
@@ -92,13 +93,14 @@ class RunFolder:
         with self._reading(path):
             return pl.read_parquet(path)
 
-    def write_weights(self, weights: dict[str, Tensor]) -> None:
-        with replacing(self.model) as temporary:
+    def write_weights(self, weights: dict[str, Tensor], path: Path | None = None) -> None:
+        with replacing(path or self.model) as temporary:
             save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
 
-    def read_weights(self) -> dict[str, Tensor]:
-        with self._reading(self.model):
-            return load_file(self.model)
+    def read_weights(self, path: Path | None = None) -> dict[str, Tensor]:
+        path = path or self.model
+        with self._reading(path):
+            return load_file(path)
 
     def write_split(self, split: Split) -> None:
         """Keep the interactions of all parts, by code, and the user's own ids of the codes."""

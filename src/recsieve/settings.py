@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,7 @@ from recsieve.models import MODELS
 from recsieve.training import TrainingPlan
 
 CUSTOM = "custom"  # a strategy of the user's own, given as an object: it has no name to be made from
+AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -44,6 +45,25 @@ class Settings(BaseModel):
         return TrainingPlan(**{name: value for name, value in self if name in known})
 
 
+class AutoOptions(BaseModel):
+    """The knobs of `auto`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # The share of the known labels of noise that it may look at, drawn at random: less than all is for experiments.
+    labels: Annotated[float, Field(ge=0, le=1)] = 1.0
+    # "popularity" is the control: the same probabilities of noise, handed out by how unpopular items are.
+    evidence: Literal["labels", "popularity"] = "labels"
+
+
+def auto_options(options: Mapping[str, Any]) -> AutoOptions:
+    """Check the knobs of `auto`; what is wrong comes back as one line."""
+    try:
+        return AutoOptions(**options)
+    except ValidationError as error:
+        raise ConfigError(f"denoiser auto: {first_problem(error, AutoOptions)}") from None
+
+
 def make_settings(values: dict[str, Any]) -> Settings:
     """Check settings; what is wrong comes back as one line."""
     try:
@@ -51,7 +71,9 @@ def make_settings(values: dict[str, Any]) -> Settings:
     except ValidationError as error:
         raise ConfigError(first_problem(error, Settings)) from None
     _check_name("model", settings.model, MODELS)
-    _check_name("denoiser", settings.denoiser, [*DENOISERS, CUSTOM])
+    _check_name("denoiser", settings.denoiser, [*DENOISERS, AUTO, CUSTOM])
+    if settings.denoiser == AUTO:
+        auto_options(settings.denoiser_options)
     _check_criterion(settings.select_by)
     known = [n for n, p in inspect.signature(MODELS[settings.model]).parameters.items() if p.kind is p.KEYWORD_ONLY]
     for name in settings.model_options:
