@@ -4,7 +4,7 @@ from torch.nn import functional
 
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
-from recsieve.losses import DenoisedLoss, ReweightedBCE, TruncatedBCE
+from recsieve.losses import CascadedLoss, DenoisedLoss, ReweightedBCE, TruncatedBCE
 
 
 def batch(n=64, seed=0):
@@ -108,3 +108,22 @@ def test_given_weights_multiply_those_of_the_strategy():
 def test_shapes_that_would_broadcast_are_refused():
     with pytest.raises(ConfigError, match="same length"):
         TruncatedBCE()(torch.zeros(4, 1), torch.zeros(4))
+
+
+def test_the_cascaded_loss_is_the_mean_of_both_tasks_over_what_was_liked_and_what_was_clicked():
+    satisfaction, _ = batch(3)
+    click, _ = batch(3, seed=1)
+    liked, ids = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([4, 2, -1])  # the second was clicked and regretted
+    clicked = torch.tensor([1.0, 1.0, 0.0])
+    of = functional.binary_cross_entropy_with_logits
+    expected = 0.75 * of(satisfaction, liked) + 0.25 * of(click, clicked)
+    loss = CascadedLoss(KeepAll(), lambda users, items: click, satisfaction_share=0.75)
+    found = loss(satisfaction, liked, users=torch.zeros(3), items=torch.zeros(3), ids=ids)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradient(found, click), gradient(0.25 * of(click, clicked), click))
+
+
+def test_the_cascaded_loss_says_what_it_needs():
+    logits, labels = batch()
+    with pytest.raises(ConfigError, match="give `users` and `items`"):
+        CascadedLoss(KeepAll(), lambda users, items: logits)(logits, labels)

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -164,3 +164,13 @@ def test_a_memory_shows_what_each_interaction_went_through(split):
     Recommender("gmf", "reweighted", **QUICK).fit(split, memory=memory)
     assert memory.losses.shape == (3, len(split.train))
     assert np.allclose(memory.weights, np.exp(-0.2 * memory.losses), atol=1e-5)
+
+
+@pytest.mark.parametrize(("model", "denoiser"), [("gmf", "negative-feedback"), ("nmtr", "keep-all")])
+def test_what_learns_from_flags_recommends_less_of_what_is_regretted(small_data, model, denoiser):
+    data = small_data(60, 40)
+    split = split_interactions(replace(data, false_positive=(data.items % 4 == 0).astype(np.int8)))
+    quick = {"epochs": 20, "batch_size": 64, "learning_rate": 0.02, "select_by": "clean-ndcg@10"}
+    fitted = [Recommender(*how, **quick).fit(split) for how in (("gmf", "keep-all"), (model, denoiser))]
+    plain, told = (each.evaluate(split, [10]).overall["false_positives_recommended@10"] for each in fitted)
+    assert told < 0.7 * plain

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -20,8 +21,14 @@ PointwiseLoss = Callable[[Tensor, Tensor], Tensor]
 
 
 def binary_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """The cross-entropy of each interaction, in float32 also under autocast."""
-    return functional.binary_cross_entropy_with_logits(logits.float(), labels.float(), reduction="none")
+    """The cross-entropy of each interaction in float32, also under autocast, and rounded only once.
+
+    T-CE's choice turns on the last bit of losses that are nearly equal, as all are at first. Computed in float64 (which
+    Apple's GPUs do not have), that bit is the same whatever the processor's vector instructions.
+    """
+    precision = torch.float32 if logits.device.type == "mps" else torch.float64
+    losses = functional.binary_cross_entropy_with_logits(logits.to(precision), labels.to(precision), reduction="none")
+    return losses.float()
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,33 @@ class DenoisedLoss(nn.Module):
         self.step = state["step"]
         if hasattr(self.denoiser, "load_state_dict"):
             self.denoiser.load_state_dict(state["memory"])
+
+
+class CascadedLoss(DenoisedLoss):
+    """The loss of satisfaction, and of the click before it, on the same interactions (NMTR; Gao et al., 2019).
+
+    `click` gives the logits of clicks. The labels say what satisfied, and `ids` what was clicked; without ids, as in
+    validation, a click is a label above 0 too.
+    """
+
+    def __init__(
+        self,
+        denoiser: Denoiser,
+        click: Callable[[Tensor, Tensor], Tensor],
+        satisfaction_share: float = 0.5,
+        pointwise: PointwiseLoss = binary_cross_entropy,
+    ) -> None:
+        super().__init__(denoiser, pointwise)
+        self.click, self.satisfaction_share = click, satisfaction_share
+
+    def weigh(self, logits: Tensor, labels: Tensor, **about: Tensor | None) -> WeighedLosses:
+        users, items, ids = (about.get(name) for name in ("users", "items", "ids"))
+        if users is None or items is None:
+            raise ConfigError("clicks are predicted from who met what: give `users` and `items` with the logits.")
+        satisfaction = super().weigh(logits, labels, **about)
+        clicks = self.pointwise(self.click(users, items), labels if ids is None else (ids >= 0).to(labels.dtype))
+        share = self.satisfaction_share
+        return WeighedLosses(share * satisfaction.losses + (1 - share) * clicks, satisfaction.weights)
 
 
 class TruncatedBCE(DenoisedLoss):

@@ -17,8 +17,8 @@ from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
-from recsieve.losses import DenoisedLoss
-from recsieve.models import MODELS, Model
+from recsieve.losses import CascadedLoss, DenoisedLoss
+from recsieve.models import MODELS, NMTR, Model
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
 from recsieve.settings import CUSTOM, Settings, make_settings, parse_criterion
@@ -112,7 +112,12 @@ class Recommender:
                 "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; "
                 "give a smaller ramp_steps, or ramp_epochs.", ramp_steps, settings.epochs * steps,
             )  # fmt: skip
-        return Training(model, DenoisedLoss(denoiser), split.train, settings.plan(), memory)
+        loss = (
+            CascadedLoss(denoiser, model.click, model.satisfaction_share)
+            if isinstance(model, NMTR)
+            else DenoisedLoss(denoiser)
+        )
+        return Training(model, loss, split.train, settings.plan(), memory)
 
     def _validation(self, training: Training, split: Split) -> Callable[[int], float]:
         """The one criterion that decides which weights are kept."""

@@ -29,7 +29,7 @@ class Batch:
 
     users: Tensor  # (n,) int32
     items: Tensor  # (n,) int32
-    labels: Tensor  # (n,) float32: 1 observed, 0 negative
+    labels: Tensor  # (n,) float32: 1 observed (or what its label says), 0 negative
     ids: Tensor  # (n,) int64
     weights: Tensor | None = None  # (n,) float32, given with the data; 1 for a negative
 
@@ -52,12 +52,14 @@ class Sampler:
         negatives: int = 1,
         observed: CSR | None = None,
         by_user: bool = False,
+        labels: np.ndarray | None = None,  # (interactions,) float32; 1 for each where left out
     ) -> None:
         if len(data) == 0:
             raise DataError("there are no interactions to draw batches from: give at least one.")
         self._data = data
         self._observed = data.csr if observed is None else observed
         self._negatives = negatives
+        self._labels = labels
         self._seed = seed
         # A user who has every item gets no negatives; their interactions come at the end of an epoch.
         has_room = (self._observed.counts() < data.n_items)[data.users]
@@ -107,7 +109,8 @@ class Sampler:
         weights = None
         if data.weight is not None:
             weights = torch.from_numpy(np.where(ids >= 0, data.weight[ids], np.float32(1)))
-        labels = torch.from_numpy((ids >= 0).astype(np.float32))
+        positives = (ids >= 0).astype(np.float32)
+        labels = torch.from_numpy(positives if self._labels is None else positives * self._labels[ids])
         return Batch(torch.from_numpy(users), torch.from_numpy(items), labels, torch.from_numpy(ids), weights)
 
 

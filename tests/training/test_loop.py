@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -156,3 +158,17 @@ def test_a_memory_that_does_not_fit_says_what_to_give(small_data):
         make_training(data, memory=InteractionMemory(3))
     with pytest.raises(RunError, match="begun without a memory"):
         make_training(data, memory=InteractionMemory(len(data))).load_state_dict(make_training(data).state_dict())
+
+
+def test_a_strategy_that_learns_from_flags_is_given_false_positives_as_negatives(small_data):
+    data = small_data()
+    labels = {}
+    for batch in make_training(data, denoiser="negative-feedback").sampler.batches(0, 32):
+        labels |= {int(row): float(label) for row, label in zip(batch.ids, batch.labels, strict=True) if row >= 0}
+        assert (batch.labels[batch.ids < 0] == 0).all()
+    assert [labels[row] for row in range(len(data))] == (~data.is_false_positive).astype(float).tolist()
+
+
+def test_learning_from_flags_without_any_is_one_clear_error(small_data):
+    with pytest.raises(ConfigError, match="give a rule for false positives"):
+        make_training(replace(small_data(), false_positive=None), denoiser="negative-feedback")

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from recsieve.denoisers import KeepAll, RandomDrop, Reweighted, Truncated
+from recsieve.denoisers import KeepAll, NegativeFeedback, RandomDrop, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF, MODELS
 from recsieve.sampling import Sampler
 from recsieve.training.fused_gmf import FusedGMF
 from recsieve.training.steps import make_stepper
 
-STRATEGIES = [KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3), RandomDrop(0.2, 50)]
+STRATEGIES = [
+    KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3), RandomDrop(0.2, 50),
+    NegativeFeedback(0.3, 0.8),
+]  # fmt: skip
 
 
 def train(data, model, strategy, engine, steps=120, spread=0.3):
@@ -23,7 +26,8 @@ def train(data, model, strategy, engine, steps=120, spread=0.3):
             weight.normal_(0, spread, generator=torch.Generator().manual_seed(1))
     loss = DenoisedLoss(strategy)
     step, optimizer = make_stepper(model, loss, 1e-3, engine)
-    sampler = Sampler(data, seed=0, by_user=model.by_user)
+    liked = (~data.is_false_positive).astype(np.float32) if isinstance(strategy, NegativeFeedback) else None
+    sampler = Sampler(data, seed=0, by_user=model.by_user, labels=liked)
     batches = (batch for epoch in range(steps) for batch in sampler.batches(epoch, 64))
     trace = [step(batch) for _, batch in zip(range(steps), batches, strict=False)]
     optimizer.flush()

@@ -3,6 +3,7 @@
 from recsieve.denoisers.base import Denoiser, LossBatch
 from recsieve.denoisers.keep_all import KeepAll
 from recsieve.denoisers.least_popular_drop import LeastPopularDrop
+from recsieve.denoisers.negative_feedback import NegativeFeedback
 from recsieve.denoisers.random_drop import RandomDrop
 from recsieve.denoisers.registry import DENOISERS, make_denoiser
 from recsieve.denoisers.reweighted import Reweighted
@@ -14,6 +15,7 @@ __all__ = [
     "KeepAll",
     "LeastPopularDrop",
     "LossBatch",
+    "NegativeFeedback",
     "RandomDrop",
     "Reweighted",
     "Truncated",

@@ -17,7 +17,7 @@ class LossBatch:
     """
 
     losses: Tensor  # (n,) detached
-    labels: Tensor  # (n,) above 0 for an observed interaction
+    labels: Tensor  # (n,) above 0 for what is learned as liked: an observed interaction
     step: int
     users: Tensor | None = None
     items: Tensor | None = None
@@ -27,7 +27,8 @@ class LossBatch:
 class Denoiser(Protocol):
     """Turns the losses of a batch into weights; 0 drops an interaction.
 
-    A strategy with memory also has `state_dict()` and `load_state_dict()`.
+    A strategy with memory also has `state_dict()` and `load_state_dict()`. One with `learns_from_flags = True` is told
+    which interactions are known to be false positives: they have the label 0, and ids from 0.
     """
 
     def weights(self, batch: LossBatch) -> Tensor: ...

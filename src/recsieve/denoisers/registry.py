@@ -11,6 +11,7 @@ from torch import Tensor
 from recsieve.denoisers.base import Denoiser
 from recsieve.denoisers.keep_all import KeepAll
 from recsieve.denoisers.least_popular_drop import LeastPopularDrop
+from recsieve.denoisers.negative_feedback import NegativeFeedback
 from recsieve.denoisers.random_drop import RandomDrop
 from recsieve.denoisers.reweighted import Reweighted
 from recsieve.denoisers.truncated import Truncated
@@ -22,6 +23,7 @@ DENOISERS: dict[str, type] = {
     "reweighted": Reweighted,
     "random-drop": RandomDrop,
     "least-popular-drop": LeastPopularDrop,
+    "negative-feedback": NegativeFeedback,
 }
 
 # Where a strategy is asked for by name alone: the paper's 30,000 steps are longer than most people's whole training,

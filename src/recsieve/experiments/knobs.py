@@ -30,6 +30,7 @@ KNOBS: dict[str, dict[str, Knob]] = {
     "reweighted": {"beta": Knob(0.02, 1.0)},
     "random-drop": DROP,
     "least-popular-drop": DROP,
+    "negative-feedback": {"false_positive_weight": Knob(0.02, 1.0)},
 }
 # Everybody's knob, so that a strategy cannot win by a learning rate that suits it better than the others.
 LEARNING_RATE = Knob(3e-4, 1e-2)
@@ -64,6 +65,9 @@ def in_words(denoiser: str, options: Mapping[str, float], learning_rate: float) 
             f"weights to the power {beta:g}: an interaction that the model gives a probability of 10 % counts "
             f"{100 * 0.1**beta:.0f} % of a certain one; {rate}"
         )
+    if "false_positive_weight" in options:
+        share = 100 * options["false_positive_weight"]
+        return f"a regretted interaction learned as a negative that counts {share:.3g} % of a satisfying one; {rate}"
     return f"plain training; {rate}"
 
 

@@ -19,6 +19,8 @@ class Model(nn.Module, ABC):
 
     # Whether a batch shall hold all rows of a few users, because it is users that are costly to compute.
     by_user = False
+    # Whether it learns which interactions are known to be regretted, and needs data that says so.
+    learns_from_flags = False
 
     def __init__(self, profiles: CSR) -> None:
         super().__init__()

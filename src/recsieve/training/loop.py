@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
@@ -76,7 +78,9 @@ class Training:
     ) -> None:
         self.model, self.loss, self.data, self.plan = model, loss, data, plan
         self.memory = None if memory is None else _emptied(memory, len(data))
-        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user)
+        self.sampler = Sampler(
+            data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user, labels=_labels(model, loss, data)
+        )
         self._step_on, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine)
         self.selection = Selection(plan.patience)
         self.history = History(data)
@@ -152,6 +156,18 @@ class Training:
             if state.get("memory") is None:
                 raise RunError("the training was begun without a memory: go on without one, or begin anew.")
             self.memory.load_state_dict(state["memory"])
+
+
+def _labels(model: Model, loss: DenoisedLoss, data: Interactions) -> NDArray[np.float32] | None:
+    """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
+    if not (model.learns_from_flags or getattr(loss.denoiser, "learns_from_flags", False)):
+        return None
+    if not data.has_flags:
+        raise ConfigError(
+            "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
+            'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
+        )
+    return (~data.is_false_positive).astype(np.float32)
 
 
 def _emptied(memory: InteractionMemory, n_interactions: int) -> InteractionMemory:

@@ -1,0 +1,44 @@
+"""NR: clicks that are known to be regretted are learned as negatives, with a weight of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import LossBatch
+from recsieve.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class NegativeFeedback:
+    """Weigh true positives, false positives and non-interactions apart (NR; Wen et al., 2019).
+
+    A false positive comes with the label 0, as a non-interaction does; `ids` tell them apart. True positives weigh 1.
+    Neither paper gives the weights: 1 for both is the plain reading, "both are treated as negatives".
+    """
+
+    learns_from_flags: ClassVar[bool] = True
+
+    false_positive_weight: float = 1.0
+    negative_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.false_positive_weight <= 1:
+            raise ConfigError(
+                f"false_positive_weight is {self.false_positive_weight}, but it is what a regretted interaction counts "
+                "as a negative beside a satisfying one: give a number from 0 (left out) to 1."
+            )
+        if not 0 < self.negative_weight <= 1:
+            raise ConfigError(
+                f"negative_weight is {self.negative_weight}, but it is what an item that was not met counts beside a "
+                "satisfying one: give a number above 0 and up to 1."
+            )
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        negatives = torch.full_like(batch.losses, self.negative_weight)
+        if batch.ids is not None:
+            negatives = negatives.masked_fill(batch.ids >= 0, self.false_positive_weight)
+        return torch.where(batch.labels > 0, torch.ones_like(batch.losses), negatives)

@@ -1,0 +1,71 @@
+"""Neural multi-task recommendation over GMF: first the click, then on top of it the satisfaction."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from recsieve.data.interactions import CSR
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.models.base import Model, embedding, output_layer
+
+Cascade = Literal["logit", "probability"]
+CASCADES = ("logit", "probability")
+
+
+class NMTR(Model):
+    """Predicts clicks, and from that prediction satisfaction, over shared vectors (Gao et al., 2019).
+
+    Each task has an output layer of its own over the product of the user's and the item's vector, as in GMF. What the
+    click passes on is its `logit` or its `probability`. Items are ranked by satisfaction, the last task.
+    `satisfaction_share` is what the loss of satisfaction counts in training; the rest is the loss of clicks.
+    """
+
+    learns_from_flags = True
+
+    def __init__(
+        self,
+        profiles: CSR,
+        generator: torch.Generator,
+        *,
+        factors: int = 32,
+        cascade: Cascade = "logit",
+        satisfaction_share: float = 0.5,
+    ) -> None:
+        super().__init__(profiles)
+        if cascade not in CASCADES:
+            raise ConfigError(f"there is no cascade '{cascade}': {did_you_mean(cascade, CASCADES)}")
+        if not 0 < satisfaction_share <= 1:
+            raise ConfigError(
+                f"satisfaction_share is {satisfaction_share}, but it is what the loss of satisfaction counts beside "
+                "that of clicks: give a number above 0 and up to 1 (satisfaction alone), e.g. 0.5."
+            )
+        self.cascade, self.satisfaction_share = cascade, satisfaction_share
+        self.user = embedding(profiles.n_users, factors, generator)
+        self.item = embedding(profiles.n_items, factors, generator)
+        self.click_output = output_layer(factors, generator)
+        self.satisfaction_output = output_layer(factors, generator)
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        """The logit of satisfaction, which is what items are ranked by."""
+        pairs = self.user(users) * self.item(items)  # (n, factors)
+        click = self.click_output(pairs).squeeze(-1)
+        return self._passed_on(click) + self.satisfaction_output(pairs).squeeze(-1)
+
+    def click(self, users: Tensor, items: Tensor) -> Tensor:
+        """The logit of a click on each pair, for the loss of the first task."""
+        return self.click_output(self.user(users) * self.item(items)).squeeze(-1)
+
+    @torch.no_grad()
+    def score_all_items(self, users: Tensor) -> Tensor:
+        vectors, items = self.user.weight[users], self.item.weight.T
+        click, satisfaction = (
+            torch.addmm(output.bias, vectors * output.weight, items)
+            for output in (self.click_output, self.satisfaction_output)
+        )
+        return self._passed_on(click) + satisfaction
+
+    def _passed_on(self, click: Tensor) -> Tensor:
+        return click if self.cascade == "logit" else click.sigmoid()
