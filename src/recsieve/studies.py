@@ -15,14 +15,16 @@ from recsieve.experiments.config import ComparisonConfig, make_config
 from recsieve.experiments.paper.data_sets import DataSet
 from recsieve.experiments.paper.reproduce import reproduce_result
 from recsieve.experiments.paper.runs import Options
-from recsieve.experiments.pool import Progress
+from recsieve.experiments.pool import Going, Progress, Started
 from recsieve.experiments.run import DataSource
 from recsieve.experiments.search import TuningConfig, make_tuning
+from recsieve.experiments.tracking import log_run, make_tracker
 from recsieve.experiments.tune import run_tuning
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.paper.registry import REPORTS
 from recsieve.reporting.paper.report import Report, write_report
 from recsieve.reporting.tuning import write_tuning_page
+from recsieve.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,20 @@ def compare(
     *,
     false_positive: str | None = None,
     progress: Progress | None = None,
+    log: str | None = None,
     **options: Any,
 ) -> ComparisonResult:
     """Train strategies, and the controls they need, with several seeds, and say which of them differ from plain CE.
 
     `data` is a path (with `false_positive` to tell noise), a `DataSource` or a `Split`; `options` are those of
     `ComparisonConfig`: models, strategies, seeds, noise, metric, epochs, workers and so on. Runs that are in `out`
-    already are not repeated. In a script, call it under `if __name__ == "__main__":`, for it starts processes.
+    already are not repeated. With `log`, each run is sent to "tensorboard" or "mlflow" too. In a script, call it under
+    `if __name__ == "__main__":`, for it starts processes.
     """
     if isinstance(data, Split):
-        return compare_by(make_config(options), Path(out), split=data, progress=progress)
+        return compare_by(make_config(options), Path(out), split=data, progress=progress, log=log)
     source = data if isinstance(data, DataSource) else DataSource(Path(data), false_positive=false_positive)
-    return compare_by(make_config({"data": source, **options}), Path(out), progress=progress)
+    return compare_by(make_config({"data": source, **options}), Path(out), progress=progress, log=log)
 
 
 def compare_by(
@@ -84,9 +88,21 @@ def compare_by(
     split: Split | None = None,
     command: str = "recsieve.compare",
     progress: Progress | None = None,
+    log: str | None = None,
 ) -> ComparisonResult:
     """Compare as a configuration says, and write the page."""
-    result = run_comparison(config, out, split=split, command=command, progress=progress)
+    tracker = make_tracker(log, out) if log else None
+
+    def report(event: Started | Going) -> None:
+        if tracker is not None and isinstance(event, Going) and event.finished:
+            log_run(tracker, RunFolder(out / "runs" / event.name))
+        if progress is not None:
+            progress(event)
+
+    result = run_comparison(config, out, split=split, command=command, progress=report)
+    if tracker is not None:
+        for folder in sorted((out / "runs").iterdir()):  # those that were finished before
+            log_run(tracker, RunFolder(folder))
     write_comparison_page(out)
     return ComparisonResult(out, result)
 

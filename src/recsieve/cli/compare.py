@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recsieve.cli.options import FalsePositive, Header, Item, Json, KCore, Time, User, Weight
+from recsieve.cli.options import FalsePositive, Header, Item, Json, KCore, Log, Time, User, Weight
 from recsieve.errors import ConfigError
 
 
@@ -46,6 +46,7 @@ def compare(
     header: Header = None,
     split: Annotated[str, typer.Option(help="random (per user, 8:1:1), time or leave-last-out.")] = "random",
     k_core: KCore = 0,
+    log: Log = None,
     as_json: Json = False,
 ) -> None:
     """Compare denoising strategies with plain CE and with controls over several seeds, and say what can be told apart.
@@ -71,7 +72,7 @@ def compare(
     folder = out or Path("runs") / f"compare-{data.name.split('.')[0] or 'data'}"
     command = shlex.join(["recsieve", *sys.argv[1:]])
     with task_progress() as progress:
-        comparison = compare_by(config, folder, command=command, progress=progress)
+        comparison = compare_by(config, folder, command=command, progress=progress, log=log)
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))
         return

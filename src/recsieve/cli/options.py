@@ -31,3 +31,6 @@ KCore = Annotated[int, typer.Option(min=0, help="Keep only users and items with 
 K = Annotated[list[int] | None, typer.Option("--k", min=1, help="Length of the lists to measure; repeat for several.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+Log = Annotated[
+    str | None, typer.Option(help="Also log to tensorboard or mlflow, if it is installed (recsieve[tensorboard], …).")
+]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, K, KCore, Seed, Time, User, Weight
+from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, K, KCore, Log, Seed, Time, User, Weight
 
 
 def train(
@@ -56,12 +56,14 @@ def train(
     k: K = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the run. [runs/DATA-MODEL-DENOISER-SEED]")] = None,
+    log: Log = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train one recommender on a log and write its run folder."""
     from recsieve.cli.progress import training_progress
     from recsieve.experiments.run import DataSource, train_and_save
+    from recsieve.experiments.tracking import logging_to
     from recsieve.recommender import DEFAULT_KS
     from recsieve.settings import make_settings
 
@@ -88,8 +90,8 @@ def train(
     )
     source = DataSource(data, validation, test, user, item, false_positive, time, weight, header, split, k_core)
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{model}-{denoiser}-{seed}"
-    with training_progress(f"{model} {denoiser}", select_by) as progress:
-        result = train_and_save(source, settings, folder, ks=k or DEFAULT_KS, resume=resume, progress=progress)
+    with training_progress(f"{model} {denoiser}", select_by) as progress, logging_to(log, folder, progress) as follow:
+        result = train_and_save(source, settings, folder, ks=k or DEFAULT_KS, resume=resume, progress=follow)
     from recsieve.reporting.run import write_run_page
 
     page = write_run_page(result.folder)

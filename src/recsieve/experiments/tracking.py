@@ -1,0 +1,189 @@
+"""Runs in a tool that somebody has already, TensorBoard or MLflow: curves, settings and results of each.
+
+The libraries are extras, and are imported only where they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.experiments.trial import VALIDATIONS
+from recsieve.run_folder import RunFolder
+from recsieve.training import Event, Trained, Validated
+
+LOSSES = ("true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss")
+CRITERIA = {"noisy": "validation/score", "clean": "validation/clean score", "own_loss": "validation/own loss",
+            "test": "test/score"}  # fmt: skip
+
+Point = tuple[int, dict[str, float]]  # a step, and what was measured there
+
+
+class Tracker(Protocol):
+    """Where the numbers of runs go, one run after the other."""
+
+    def knows(self, name: str) -> bool: ...
+
+    def begin(self, name: str) -> None: ...
+
+    def add(self, points: Iterable[Point]) -> None: ...
+
+    def end(self, settings: Mapping[str, Any], results: Mapping[str, float]) -> None: ...
+
+
+class TensorBoard:
+    """A folder of events for each run, for `tensorboard --logdir`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "tensorboard"
+
+    def knows(self, name: str) -> bool:
+        return (self._folder / name).exists()
+
+    def begin(self, name: str) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(self._folder / name), flush_secs=5)
+
+    def add(self, points: Iterable[Point]) -> None:
+        for step, values in points:
+            for name, value in values.items():
+                self._writer.add_scalar(name, value, step)
+
+    def end(self, settings: Mapping[str, Any], results: Mapping[str, float]) -> None:
+        self._writer.add_hparams(dict(settings), dict(results), run_name=".")  # into the folder of the run itself
+        self._writer.close()
+
+
+class MLflow:
+    """A run for each, in an experiment with the name of the folder, wherever MLFLOW_TRACKING_URI says."""
+
+    MOST = 1000  # metrics in a request
+
+    def __init__(self, folder: Path) -> None:
+        from mlflow import MlflowClient
+
+        self._client = MlflowClient()
+        name = folder.resolve().name
+        found = self._client.get_experiment_by_name(name)
+        self._experiment = found.experiment_id if found else self._client.create_experiment(name)
+
+    def knows(self, name: str) -> bool:
+        return bool(self._client.search_runs([self._experiment], f"attributes.run_name = '{name}'"))
+
+    def begin(self, name: str) -> None:
+        self._run = self._client.create_run(self._experiment, run_name=name).info.run_id
+
+    def add(self, points: Iterable[Point]) -> None:
+        from mlflow.entities import Metric
+
+        now = int(1000 * time.time())
+        metrics = [
+            Metric(name.replace("@", " at "), value, now, step)  # it takes no such sign in a name
+            for step, values in points
+            for name, value in values.items()
+        ]
+        for start in range(0, len(metrics), self.MOST):
+            self._client.log_batch(self._run, metrics=metrics[start : start + self.MOST])
+
+    def end(self, settings: Mapping[str, Any], results: Mapping[str, float]) -> None:
+        from mlflow.entities import Param
+
+        self._client.log_batch(self._run, params=[Param(name, str(value)) for name, value in settings.items()])
+        self.add([(0, dict(results))])
+        self._client.set_terminated(self._run)
+
+
+TRACKERS: dict[str, type[TensorBoard] | type[MLflow]] = {"tensorboard": TensorBoard, "mlflow": MLflow}
+
+
+def make_tracker(kind: str, folder: Path) -> Tracker:
+    """A tracker by name, for the runs of a folder; an error if its library is missing."""
+    if kind not in TRACKERS:
+        raise ConfigError(f"there is no log '{kind}': {did_you_mean(kind, TRACKERS)}")
+    if find_spec(kind) is None:
+        raise ConfigError(f"{kind} is not installed: install it by `pip install 'recsieve[{kind}]'`, or leave out log.")
+    return TRACKERS[kind](folder)
+
+
+class Follower:
+    """Sends the loss and the validation score of a training while it goes on, and the rest when it has ended."""
+
+    def __init__(self, tracker: Tracker, run: RunFolder) -> None:
+        self._tracker, self._run = tracker, run
+        self._waiting: list[Point] = []
+        self._begun = False
+
+    def take(self, event: Event) -> None:
+        """Take what a training says of itself; it is sent at validations, for a request takes time."""
+        if not self._begun:
+            self._tracker.begin(self._run.path.name)
+            self._begun = True
+        if isinstance(event, Validated):
+            self._tracker.add([*self._waiting, (event.step, {CRITERIA["noisy"]: event.score})])
+            self._waiting.clear()
+        elif isinstance(event, Trained):
+            self._waiting.append((event.step, {"training/loss": event.loss}))
+
+    def end(self) -> None:
+        """Send what is known now that the run is written; nothing if no training went on."""
+        if self._begun:
+            conclude(self._tracker, self._run)
+
+
+@contextmanager
+def logging_to(kind: str | None, folder: Path, progress: Callable[[Event], None]) -> Iterator[Callable[[Event], None]]:
+    """A callback for one training that also sends what happens, and when it has ended its results.
+
+    The run is one of those in the folder that its own folder is in.
+    """
+    if kind is None:
+        yield progress
+        return
+    follower = Follower(make_tracker(kind, folder.parent), RunFolder(folder))
+
+    def take(event: Event) -> None:
+        follower.take(event)
+        progress(event)
+
+    yield take
+    follower.end()
+
+
+def log_run(tracker: Tracker, run: RunFolder) -> None:
+    """Send a run that was made without a tracker, if it has ended and is not there yet."""
+    if not run.finished or tracker.knows(run.path.name):
+        return
+    tracker.begin(run.path.name)
+    tracker.add(_points(run.read_frame(run.history), {"loss": "training/loss"}))
+    tracker.add(_points(run.read_frame(run.path / VALIDATIONS), CRITERIA))
+    conclude(tracker, run)
+
+
+def conclude(tracker: Tracker, run: RunFolder) -> None:
+    """Send what is known of a run when it has ended: losses of each kind, settings and test metrics."""
+    tracker.add(_points(run.read_frame(run.history), {name: f"training/{name.replace('_', ' ')}" for name in LOSSES}))
+    results = {f"test/{name}": value for name, value in run.read_metrics()["test"].items() if value is not None}
+    tracker.end(_flat(run.read_config()["settings"]), results)
+
+
+def _points(frame: pl.DataFrame, names: Mapping[str, str]) -> Iterable[Point]:
+    """The columns of a record under other names; what is not known is left out."""
+    for row in frame.select("step", *names).to_dicts():
+        known = {names[column]: row[column] for column in names if row[column] is not None}
+        yield int(row["step"]), {name: value for name, value in known.items() if not math.isnan(value)}
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Knobs beside the other settings."""
+    nested = {name: value for name, value in settings.items() if isinstance(value, Mapping)}
+    flat = {name: value for name, value in settings.items() if name not in nested}
+    return flat | {f"{name}.{knob}": value for name, knobs in nested.items() for knob, value in knobs.items()}
