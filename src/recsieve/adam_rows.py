@@ -9,7 +9,7 @@ first four moments (Gauss quadrature). The two depend on `start` and the present
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -29,7 +29,7 @@ NEVER = -1
 
 # Rows are fetched into the cache this many ahead of their use: the tables are larger than it, and their rows are
 # asked for in no order that the machine could foresee.
-AHEAD = 8
+AHEAD = 16
 CACHE_LINE = 16  # numbers of 4 bytes
 
 _strict = njit(cache=True, nogil=True, error_model="numpy")
@@ -49,26 +49,25 @@ class RowAdam:
     ) -> None:
         self.exp_avg, self.exp_avg_sq, self.last = exp_avg, exp_avg_sq, last
         self.timeline, self.eps = timeline, eps
+        self.marks = np.full(len(last), -1, np.int32)  # for `distinct_rows`, so that it need not sort
 
-    @property
-    def past(self) -> tuple[Any, ...]:
-        """What `catch_up_rows` has to know beside the rows and the table."""
-        time = self.timeline
-        steps = (time.step, time.nodes, time.decay, time.rates, time.scales, time.window)
-        return self.exp_avg, self.exp_avg_sq, self.last, *steps, *time.betas, self.eps
+    def rows(self, table: NDArray[np.float32]) -> Rows:
+        """All that the kernels have to know, until the timeline grows."""
+        time, moments = self.timeline, (self.exp_avg, self.exp_avg_sq, self.last, self.marks)
+        course = (time.nodes, time.decay, time.learning_rates, time.rates, time.scales, time.window)
+        return Rows(table, *moments, *course, *time.betas, self.eps)
 
-    @property
-    def present(self) -> tuple[Any, ...]:
-        """What `step_rows` has to know beside the rows, their gradients and the table."""
-        time = self.timeline
-        step = (time.step, time.rates[time.step], time.scales[time.step])
-        return self.exp_avg, self.exp_avg_sq, self.last, *step, *time.betas, self.eps
+    def distinct(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+        """The rows without repetition, and where each of them is among those."""
+        distinct, places = distinct_rows(rows, self.marks)
+        if len(places) < len(rows):
+            row = rows[len(places)]
+            raise IndexError(f"row {row} was looked up in a table of {len(self.last)} rows, numbered from 0.")
+        return distinct, places
 
     def catch_up(self, table: NDArray[np.float32], rows: NDArray[np.integer]) -> None:
         """Bring rows to where Adam would have them by now."""
-        missing = catch_up_rows(rows, table, *self.past)
-        if missing >= 0:
-            raise IndexError(f"row {rows[missing]} was looked up in a table of {len(table)} rows, numbered from 0.")
+        catch_up_rows(self.distinct(rows)[0], self.rows(table), self.timeline.step)
 
     def step(
         self,
@@ -78,9 +77,39 @@ class RowAdam:
         learning_rate: float,
     ) -> None:
         """Make a step with the gradients of some rows, in which a row may be more than once."""
-        self.catch_up(table, rows)
+        distinct, places = self.distinct(rows)
+        self.step_on_distinct(table, distinct, sums_by_place(gradients, places, len(distinct)), learning_rate)
+
+    def step_on_distinct(
+        self,
+        table: NDArray[np.float32],
+        rows: NDArray[np.integer],
+        gradients: NDArray[np.float32],
+        learning_rate: float,
+    ) -> None:
+        """Make a step with the gradients of some rows, none of them twice."""
+        catch_up_rows(rows, self.rows(table), self.timeline.step)
         self.timeline.advance(learning_rate)
-        step_rows(rows, gradients, table, *self.present)
+        step_rows(rows, gradients, self.rows(table), self.timeline.step)
+
+
+class Rows(NamedTuple):
+    """A table, what Adam keeps of each of its rows, and the course of the learning rate, as kernels take it."""
+
+    table: Any
+    exp_avg: Any
+    exp_avg_sq: Any
+    last: Any
+    marks: Any
+    nodes: Any
+    decay: Any
+    learning_rates: Any
+    rates: Any
+    scales: Any
+    window: int
+    beta1: float
+    beta2: float
+    eps: float
 
 
 class Timeline:
@@ -102,10 +131,14 @@ class Timeline:
     def advance(self, learning_rates: NDArray[np.float64] | float, steps: int = 1) -> None:
         """Count more steps, made with these learning rates."""
         first, self.step = self.step + 1, self.step + steps
-        if self.step >= len(self.rates):
-            self._grow(max(1024, 2 * self.step))
+        self.reserve(0)
         self.learning_rates[first : self.step + 1] = learning_rates
         _advance(self.learning_rates, self.rates, self.scales, self.nodes, first, self.step, self.window, *self.betas)
+
+    def reserve(self, steps: int) -> None:
+        """Make room for more steps, so that a kernel can count them."""
+        if self.step + steps >= len(self.rates):
+            self._grow(max(1024, 2 * (self.step + steps)))
 
     def _grow(self, capacity: int) -> None:
         for name in ("rates", "scales", "learning_rates", "nodes"):
@@ -131,6 +164,13 @@ def _advance(learning_rates, rates, scales, nodes, first, last, window, beta1, b
         rates[step] = learning_rates[step] / (1 - beta1**step)
         scales[step] = 1 / math.sqrt(1 - beta2**step)
         _fill_nodes(rates, scales, nodes, step, window, step == last, beta1, math.sqrt(beta2))
+
+
+@_strict
+def advance_rows(at, step, learning_rate):
+    """Count the step that is made next, in a kernel that makes several."""
+    at.learning_rates[step] = learning_rate
+    _advance(at.learning_rates, at.rates, at.scales, at.nodes, step, step, at.window, at.beta1, at.beta2)
 
 
 @_strict
@@ -202,37 +242,64 @@ def _fetch_row(table, exp_avg, exp_avg_sq, row):
 
 
 @_fused
-def catch_up_rows(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, rates, scales, window, beta1, beta2, eps):
-    """Bring rows to the present step, as Adam without gradients would; gives the place of a row that is none, or -1."""
-    for k in range(len(rows)):
-        if rows[k] < 0 or rows[k] >= len(table):
-            return k
-    eps = np.float32(eps)
+def distinct_rows(rows, marks):
+    """The rows in the order in which they first come, and each one's place there; fewer places if a row is none.
+
+    `marks` has a -1 for each row of the table, before and after.
+    """
+    distinct, places, count, known = np.empty_like(rows), np.empty(len(rows), np.int32), 0, 0
     for row in rows:
-        start = last[row]
-        if start != NEVER and start != step and nodes[start, 1] == 0:
-            missed = slice(start + 1, min(start + window, step) + 1)
-            _move_step_by_step(
-                table[row], exp_avg[row], exp_avg_sq[row], rates[missed], scales[missed], beta1, beta2, eps
-            )
-            _decay(exp_avg[row], decay[step - start, 0])
-            _decay(exp_avg_sq[row], decay[step - start, 1])
-            last[row] = step
-    _catch_up_at_once(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, eps)
-    return -1
+        if row < 0 or row >= len(marks):
+            break
+        if marks[row] < 0:
+            marks[row], distinct[count] = count, row
+            count += 1
+        places[known] = marks[row]
+        known += 1
+    for row in distinct[:count]:
+        marks[row] = -1
+    return distinct[:count], places[:known]
+
+
+# One thread: rows come from the outer caches at the same pace for two, which also wait for each other.
+@_fused
+def catch_up_rows(rows, at, step):
+    """Bring distinct rows to the present step, as Adam without gradients would."""
+    eps = np.float32(at.eps)
+    for row in rows:
+        start = at.last[row]
+        if start != NEVER and start != step and at.nodes[start, 1] == 0:
+            missed = slice(start + 1, min(start + at.window, step) + 1)
+            values, mean, square = at.table[row], at.exp_avg[row], at.exp_avg_sq[row]
+            _move_step_by_step(values, mean, square, at.rates[missed], at.scales[missed], at.beta1, at.beta2, eps)
+            _decay(mean, at.decay[step - start, 0])
+            _decay(square, at.decay[step - start, 1])
+            at.last[row] = step
+    _catch_up_at_once(rows, at.table, at.exp_avg, at.exp_avg_sq, at.last, step, at.nodes, at.decay, eps)
 
 
 @_fused
 def _move_step_by_step(values, exp_avg, exp_avg_sq, rates, scales, beta1, beta2, eps):
     root, total = np.sqrt(exp_avg_sq), np.zeros_like(values)
-    decay1, decay2 = 1.0, 1.0
-    for step in range(len(rates)):
-        decay1, decay2 = decay1 * beta1, decay2 * math.sqrt(beta2)
-        weight, node = np.float32(rates[step] * decay1), np.float32(scales[step] * decay2)
+    decay1, decay2, keep2 = 1.0, 1.0, math.sqrt(beta2)
+    for step in range(0, len(rates), 2):  # two at a time
+        decay1, decay2 = decay1 * beta1, decay2 * keep2
+        weight1, node1 = np.float32(rates[step] * decay1), np.float32(scales[step] * decay2)
+        decay1, decay2 = decay1 * beta1, decay2 * keep2
+        weight2, node2 = np.float32(0), node1
+        if step + 1 < len(rates):
+            weight2, node2 = np.float32(rates[step + 1] * decay1), np.float32(scales[step + 1] * decay2)
         for i in range(len(total)):
-            total[i] += weight / (node * root[i] + eps)
+            total[i] += _two_parts(root[i], weight1, node1, weight2, node2, eps)
     for i in range(len(total)):
         values[i] -= exp_avg[i] * total[i]
+
+
+@_fused
+def _two_parts(root, weight1, node1, weight2, node2, eps):
+    """weight1 / (node1·root + ε) + weight2 / (node2·root + ε), with one division: they are what takes the time."""
+    below1, below2 = node1 * root + eps, node2 * root + eps
+    return (weight1 * below2 + weight2 * below1) / (below1 * below2)
 
 
 @_fused
@@ -254,8 +321,7 @@ def _catch_up_at_once(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay
         decay1, decay2 = decay[step - start, 0], decay[step - start, 1]
         for i in range(table.shape[1]):  # not over slices: making them would cost more than the arithmetic
             mean, square = exp_avg[row, i], exp_avg_sq[row, i]
-            root = np.sqrt(square)
-            table[row, i] -= mean * (weight1 / (node1 * root + eps) + weight2 / (node2 * root + eps))
+            table[row, i] -= mean * _two_parts(np.sqrt(square), weight1, node1, weight2, node2, eps)
             exp_avg[row, i], exp_avg_sq[row, i] = cleared(mean * decay1), cleared(square * decay2)
         last[row] = step
 
@@ -266,15 +332,16 @@ def cleared(moment):
 
 
 @_fused
-def step_rows(rows, gradients, table, exp_avg, exp_avg_sq, last, step, rate, scale, beta1, beta2, eps):
-    """Make Adam's step on the rows that have gradients, each once with the sum of its gradients."""
-    distinct, sums = _sum_by_row(rows, gradients, last)
-    keep1, take1, keep2, take2 = np.float32(beta1), np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2)
-    rate, scale, eps = np.float32(rate), np.float32(scale), np.float32(eps)
-    for place in range(len(distinct)):
-        row = distinct[place]
+def step_rows(rows, gradients, at, step):
+    """Make Adam's step on distinct rows that are up to date, with a gradient for each."""
+    table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
+    keep1, take1 = np.float32(at.beta1), np.float32(1 - at.beta1)
+    keep2, take2 = np.float32(at.beta2), np.float32(1 - at.beta2)
+    rate, scale, eps = np.float32(at.rates[step]), np.float32(at.scales[step]), np.float32(at.eps)
+    for place in range(len(rows)):
+        row = rows[place]
         for i in range(table.shape[1]):
-            gradient = sums[place, i]
+            gradient = gradients[place, i]
             mean = keep1 * exp_avg[row, i] + take1 * gradient
             square = keep2 * exp_avg_sq[row, i] + take2 * gradient * gradient
             exp_avg[row, i], exp_avg_sq[row, i] = cleared(mean), cleared(square)
@@ -283,21 +350,11 @@ def step_rows(rows, gradients, table, exp_avg, exp_avg_sq, last, step, rate, sca
 
 
 @_fused
-def _sum_by_row(rows, gradients, last):
-    """The distinct rows and their summed gradients, in the order of the batch.
-
-    Meanwhile `last` holds each row's place among the distinct ones, as -2 - place, instead of a table of its own.
-    """
-    distinct, sums, count = np.empty_like(rows), np.empty_like(gradients), 0
-    for k in range(len(rows)):
-        row = rows[k]
-        place = -2 - last[row]
-        if place < 0:
-            distinct[count], last[row] = row, -2 - count
-            for i in range(sums.shape[1]):
-                sums[count, i] = gradients[k, i]
-            count += 1
-        else:
-            for i in range(sums.shape[1]):
-                sums[place, i] += gradients[k, i]
-    return distinct[:count], sums
+def sums_by_place(gradients, places, n_places):
+    """The sum of the gradients of each place, added up in the order of the batch."""
+    sums = np.zeros((n_places, gradients.shape[1]), np.float32)
+    for k in range(len(places)):
+        place = places[k]  # before the loop, which is else not made in vectors: the sums might overlap the places
+        for i in range(sums.shape[1]):
+            sums[place, i] += gradients[k, i]
+    return sums

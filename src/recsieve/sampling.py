@@ -7,9 +7,10 @@ the middle of an epoch from three numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise, repeat
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import DataError
 
-_CHUNK = 1 << 16  # rows drawn at once, on the other core while the last ones are trained on
+_CHUNK = 1 << 16  # rows drawn at once
 _ROUNDS = 4  # of the permutation; even, so that both halves come back to their widths
 
 
@@ -35,6 +36,12 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def split(self, size: int) -> Iterator[Batch]:
+        """Consecutive parts of a size, the last one maybe smaller."""
+        columns = (self.users, self.items, self.labels, self.ids)
+        weights = repeat(None) if self.weights is None else self.weights.split(size)
+        return map(Batch, *(column.split(size) for column in columns), weights)
 
 
 class Sampler:
@@ -75,19 +82,23 @@ class Sampler:
         return -(-self.rows_per_epoch // batch_size)
 
     def batches(self, epoch: int, batch_size: int, first: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch in order, from batch `first` on; the next are drawn while these are used."""
-        step = max(1, _CHUNK // batch_size) * batch_size
-        starts = range(first * batch_size, self.rows_per_epoch, step)
-        with ThreadPoolExecutor(1) as other_core:
-            coming = [other_core.submit(self._draw_chunk, epoch, start, step) for start in starts[:1]]
-            for number in range(len(starts)):
-                chunk = coming.pop().result()
-                coming = [other_core.submit(self._draw_chunk, epoch, s, step) for s in starts[number + 1 : number + 2]]
-                for low in range(0, len(chunk), batch_size):
-                    yield _slice(chunk, low, low + batch_size)
+        """The batches of an epoch in order, from batch `first` on."""
+        at_once = max(1, _CHUNK // batch_size)
+        stops = [*range(first + at_once, self.steps_per_epoch(batch_size), at_once), self.steps_per_epoch(batch_size)]
+        for rows in self.stretches(epoch, batch_size, first, stops):
+            yield from rows.split(batch_size)
 
-    def _draw_chunk(self, epoch: int, start: int, length: int) -> Batch:
-        return self.draw(epoch, start, min(start + length, self.rows_per_epoch))
+    def stretches(self, epoch: int, batch_size: int, first: int, stops: Sequence[int]) -> Iterator[Batch]:
+        """Batches of an epoch in one piece, from batch `first` to each of `stops`; the next is drawn meanwhile."""
+        bounds = [min(stop * batch_size, self.rows_per_epoch) for stop in (first, *stops)]
+        ranges = list(pairwise(bounds))
+        with ThreadPoolExecutor(1) as other_core:
+            coming = other_core.submit(self.draw, epoch, *ranges[0])
+            for following in [*ranges[1:], None]:
+                rows = coming.result()
+                if following is not None:
+                    coming = other_core.submit(self.draw, epoch, *following)
+                yield rows
 
     def draw(self, epoch: int, start: int, stop: int) -> Batch:
         """The rows from `start` to `stop` of a shuffled epoch."""
@@ -130,11 +141,6 @@ class _ByUser:
             order = np.random.default_rng(int(key)).permutation(np.flatnonzero(self._lengths))
             self._last = key, (order, np.cumsum(self._lengths[order]), self._rows, self._offsets)
         return self._last[1]
-
-
-def _slice(batch: Batch, low: int, high: int) -> Batch:
-    weights = None if batch.weights is None else batch.weights[low:high]
-    return Batch(batch.users[low:high], batch.items[low:high], batch.labels[low:high], batch.ids[low:high], weights)
 
 
 @njit(inline="always", cache=True)

@@ -9,8 +9,8 @@ def test_losses_of_true_and_false_positives_and_negatives_are_kept_apart(small_d
     data = small_data()
     true, false = np.flatnonzero(~data.is_false_positive)[0], np.flatnonzero(data.is_false_positive)[0]
     history = History(data)
-    history.add(0.5, torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1.0, 0.0, 1.0]), torch.tensor([true, false, -1]))
-    history.add(1.5, torch.tensor([3.0]), torch.tensor([1.0]), torch.tensor([true]))
+    history.add([0.5], torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1.0, 0.0, 1.0]), torch.tensor([true, false, -1]))
+    history.add([1.5], torch.tensor([3.0]), torch.tensor([1.0]), torch.tensor([true]))
     assert history.close_row(step=2, epoch=0) == 1.0
     row = history.frame().row(0, named=True)
     assert row["true_positive_loss"] == 2.0
@@ -22,9 +22,9 @@ def test_losses_of_true_and_false_positives_and_negatives_are_kept_apart(small_d
 
 def test_a_row_begins_anew_after_it_is_closed(small_data):
     history = History(small_data())
-    history.add(5.0, torch.tensor([1.0]), torch.tensor([1.0]), torch.tensor([0]))
+    history.add([5.0], torch.tensor([1.0]), torch.tensor([1.0]), torch.tensor([0]))
     history.close_row(1, 0)
-    history.add(1.0, torch.tensor([1.0]), torch.tensor([1.0]), torch.tensor([0]))
+    history.add([1.0], torch.tensor([1.0]), torch.tensor([1.0]), torch.tensor([0]))
     assert history.close_row(2, 0) == 1.0
 
 
@@ -32,7 +32,7 @@ def test_without_flags_what_cannot_be_known_is_nan(small_data):
     from dataclasses import replace
 
     history = History(replace(small_data(), false_positive=None))
-    history.add(1.0, torch.tensor([1.0]), torch.tensor([1.0]), torch.tensor([0]))
+    history.add([1.0], torch.tensor([1.0]), torch.tensor([1.0]), torch.tensor([0]))
     history.close_row(1, 0)
     assert np.isnan(history.frame()["true_positive_loss"][0])
     assert history.frame()["positive_loss"][0] == 1.0

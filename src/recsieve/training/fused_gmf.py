@@ -1,167 +1,161 @@
-"""GMF's training step in two kernels, without autograd: rows caught up and scored, then weighed, gone back, and moved.
-
-It is the plain path written out, equal to it to rounding, on the same tables and the same optimiser state, so a
-training may go on by either.
-"""
+"""GMF's training steps, many of them in one kernel."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
-from numba import njit
+from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.adam_rows import catch_up_rows, step_rows
-from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
-from recsieve.losses import DenoisedLoss, binary_cross_entropy
+from recsieve.adam_rows import Rows, advance_rows, catch_up_rows, distinct_rows, step_rows
+from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
+from recsieve.training.fused import FusedStep, cross_entropy, given_weights, kernel, weigh
 
 
-class FusedGMF:
-    """Makes the training steps of a GMF on the CPU."""
+class FusedGMF(FusedStep):
+    """Makes the training steps of a GMF."""
 
     def __init__(self, model: GMF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
-        self._loss, self._optimizer = loss, optimizer
+        super().__init__(model, loss, optimizer)
         self._tables = model.user.weight, model.item.weight
+        self._arrays = [table.detach().numpy() for table in self._tables]
         self._output = model.output.weight, model.output.bias
-        self._parameters = [parameter.detach().numpy() for parameter in (*self._tables, *self._output)]
 
-    @staticmethod
-    def applies(model: GMF, loss: DenoisedLoss) -> bool:
-        """Whether the kernels know the loss and the place of the model; any strategy will do."""
-        return loss.pointwise is binary_cross_entropy and model.user.weight.device.type == "cpu"
+    def stretch(self, rows: Batch, batch_size: int) -> tuple[list[float], Tensor, Tensor]:
+        if not self.is_built_in:
+            return super().stretch(rows, batch_size)
+        sizes = np.minimum(batch_size, len(rows) - np.arange(0, len(rows), batch_size)).tolist()
+        drops = np.array([self.selection(self.loss.step + 1 + i, size)[0] for i, size in enumerate(sizes)])
+        beta = self.selection(self.loss.step, batch_size)[1]
+        losses, weights = np.empty(len(rows), np.float32), given_weights(rows)
+        columns = rows.users.numpy(), rows.items.numpy(), rows.labels.numpy(), weights, losses
+        means = _train(*columns, batch_size, drops, beta, self._learning_rate, *self._begin(len(sizes)))  # type: ignore[call-arg]
+        self._end(len(sizes))
+        self.loss.step += len(sizes)
+        return means.tolist(), torch.from_numpy(losses), torch.from_numpy(weights)
 
-    def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # a second one would wait busily on the core that draws the next batches
-        try:
-            return self._step(batch)
-        finally:
-            torch.set_num_threads(threads)
+    def score(self, batch: Batch) -> NDArray[np.float32]:
+        self._rows = self._begin(1)
+        logits, self._places = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)  # type: ignore[call-arg]
+        return logits
 
-    def _step(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        user_rows, item_rows = (self._optimizer.rows_of(table) for table in self._tables)
-        self._loss.step += 1
-        rows = batch.users.numpy(), batch.items.numpy()
-        logits = torch.empty(len(batch))
-        _catch_up_and_score(*rows, *self._parameters, logits.numpy(), user_rows.past, item_rows.past)  # type: ignore[call-arg]
-        # By torch, as in the plain path: T-CE's choice turns on the last bit of losses that are nearly equal.
-        losses = binary_cross_entropy(logits, batch.labels)
-        weights = self._first_weights(batch, losses)
-        learning_rate = float(self._optimizer.param_groups[0]["lr"])
-        user_rows.timeline.advance(learning_rate)
-        item_rows.timeline.advance(learning_rate)
-        about = (logits.numpy(), losses.numpy(), batch.labels.numpy(), weights.numpy())
-        presents = user_rows.present, item_rows.present, self._output_moments()
-        mean = _go_back_and_move(*rows, *self._parameters, *about, *self._selection(batch), *presents)  # type: ignore[call-arg]
-        return mean, losses, weights
+    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
+        _move(slopes, *self._places, self._learning_rate, *self._rows)  # type: ignore[call-arg]
+        self._end(1)
 
-    def _first_weights(self, batch: Batch, losses: Tensor) -> Tensor:
-        """The given weights, and those of a strategy that the kernel does not make itself."""
-        weights = torch.ones(len(batch)) if batch.weights is None else batch.weights.clone()
-        if type(self._loss.denoiser) in (KeepAll, Truncated, Reweighted):
-            return weights
-        about = LossBatch(losses, batch.labels, self._loss.step, batch.users, batch.items, batch.ids)
-        return weights * self._loss.denoiser.weights(about)
+    @property
+    def _learning_rate(self) -> float:
+        return float(self.optimizer.param_groups[0]["lr"])
 
-    def _selection(self, batch: Batch) -> tuple[int, float]:
-        """How many positives to drop if there are as many, and the power that makes weights."""
-        denoiser = self._loss.denoiser
-        if isinstance(denoiser, Truncated):
-            return denoiser.n_drop(self._loss.step, len(batch), len(batch)), 0.0
-        return 0, denoiser.beta if isinstance(denoiser, Reweighted) else 0.0
+    def _begin(self, steps: int) -> tuple[Rows, Rows, Rows, Rows, int, int]:
+        """The two tables, weights and bias of the output layer as tables of one row, and the steps of the tables."""
+        users, items = (self.optimizer.rows_of(table) for table in self._tables)
+        users.timeline.reserve(steps)
+        items.timeline.reserve(steps)
+        user, item = users.rows(self._arrays[0]), items.rows(self._arrays[1])
+        weight, bias = (self._as_rows(parameter, user) for parameter in self._output)
+        return user, item, weight, bias, users.timeline.step, items.timeline.step
 
-    def _output_moments(self) -> tuple[np.ndarray, ...]:
-        """The moments of the output layer, which has a gradient in every step and so never anything to catch up."""
-        states = [self._optimizer.dense_state(parameter) for parameter in self._output]
-        for state in states:
-            state["step"].numpy()[...] += 1  # on the same memory, and many times quicker than by torch
-        return tuple(state[name].numpy() for state in states for name in ("exp_avg", "exp_avg_sq"))
+    def _as_rows(self, parameter: Tensor, like: Rows) -> Rows:
+        state = self.optimizer.dense_state(parameter)
+        tensors = parameter.detach(), state["exp_avg"], state["exp_avg_sq"]
+        arrays = (tensor.numpy().reshape(1, -1) for tensor in tensors)
+        # It has a gradient in every step, and so never anything to catch up.
+        return Rows(*arrays, np.zeros(1, np.int32), np.zeros(1, np.int32), *like[5:])
+
+    def _end(self, steps: int) -> None:
+        for table in self._tables:
+            self.optimizer.rows_of(table).timeline.step += steps
+        for parameter in self._output:
+            self.optimizer.dense_state(parameter)["step"] += steps
 
 
-# Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
-# One thread: on a machine that is busy, waiting for a second one costs more than it saves.
-_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-
-
-@_kernel
-def _catch_up_and_score(users, items, user_table, item_table, output, bias, logits, user_past, item_past):
-    """Fill in the logit of each pair, from rows brought up to the present step."""
-    catch_up_rows(users, user_table, *user_past)
-    catch_up_rows(items, item_table, *item_past)
-    weights = output[0]
-    for k in range(len(users)):
-        user, item, logit = user_table[users[k]], item_table[items[k]], np.float32(0)
-        for f in range(len(weights)):
-            logit += user[f] * item[f] * weights[f]
-        logits[k] = logit + bias[0]
-
-
-@_kernel
-def _go_back_and_move(
-    users, items, user_table, item_table, output, bias, logits, losses, labels, weights, n_drop, beta,
-    user_present, item_present, output_moments,
+@kernel
+def _train(
+    users, items, labels, weights, losses, batch_size, drops, beta, learning_rate,
+    user, item, weight, bias, user_step, item_step,
 ):  # fmt: skip
-    """Turn given weights into final ones, and make Adam's step; gives the mean loss over what is kept."""
-    total, kept = _weigh(losses, labels, weights, n_drop, beta)
-    n, factors = len(users), user_table.shape[1]
-    user_gradients, item_gradients = np.empty((n, factors), np.float32), np.empty((n, factors), np.float32)
-    output_gradient, bias_gradient = np.zeros((1, factors), np.float32), np.zeros((1, 1), np.float32)
-    scale = np.float32(1 / kept)
-    for k in range(n):
-        user, item = users[k], items[k]
-        slope = (np.float32(1 / (1 + math.exp(-logits[k]))) - labels[k]) * weights[k] * scale
-        # Loops of their own, because the compiler gives up vector instructions over many arrays that might overlap.
-        for f in range(factors):
-            user_gradients[k, f] = slope * output[0, f] * item_table[item, f]
-        for f in range(factors):
-            item_gradients[k, f] = slope * output[0, f] * user_table[user, f]
-        for f in range(factors):
-            output_gradient[0, f] += slope * user_table[user, f] * item_table[item, f]
-        bias_gradient[0, 0] += slope
-    step_rows(users, user_gradients, user_table, *user_present)
-    step_rows(items, item_gradients, item_table, *item_present)
-    _, _, _, step, rate, decay, beta1, beta2, eps = user_present
-    only, last = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    exp_avg, exp_avg_sq, bias_avg, bias_avg_sq = output_moments
-    step_rows(only, output_gradient, output, exp_avg, exp_avg_sq, last, step, rate, decay, beta1, beta2, eps)
-    bias_row = bias.reshape(1, 1), bias_avg.reshape(1, 1), bias_avg_sq.reshape(1, 1)
-    step_rows(only, bias_gradient, *bias_row, last, step, rate, decay, beta1, beta2, eps)
-    return total / kept
+    """Make a step on each batch, filling in losses and final weights; gives the mean losses."""
+    means = np.empty(len(drops))
+    for k in range(len(drops)):
+        batch = slice(k * batch_size, min((k + 1) * batch_size, len(users)))
+        past = user, item, weight, bias, user_step + k, item_step + k
+        logits, places = _score(users[batch], items[batch], *past)
+        losses[batch], slopes = cross_entropy(logits, labels[batch])
+        means[k] = weigh(losses[batch], slopes, labels[batch], weights[batch], drops[k], beta)
+        _move(slopes, *places, learning_rate, *past)
+    return means
 
 
-@_kernel
-def _weigh(losses, labels, weights, n_drop, beta):
-    """Apply a strategy to given weights; gives the weighted sum of the losses, and over how many it is (at least 1)."""
-    _drop_hardest(losses, labels, weights, n_drop)
-    total, kept = 0.0, 0
-    for k in range(len(losses)):
-        if beta > 0:
-            weights[k] *= math.exp(-beta * losses[k])
-        kept += weights[k] > 0
-        total += weights[k] * losses[k]
-    return total, max(kept, 1)
+@kernel
+def _score(users, items, user, item, weight, bias, user_step, item_step):
+    """The logit of each pair; and the distinct users, the place of each there, and the same of the items."""
+    distinct_users, user_places = distinct_rows(users, user.marks)
+    distinct_items, item_places = distinct_rows(items, item.marks)
+    catch_up_rows(distinct_users, user, user_step)
+    catch_up_rows(distinct_items, item, item_step)
+    logits = _products(users, items, user.table, item.table, weight.table[0], bias.table[0, 0])
+    return logits, (distinct_users, user_places, distinct_items, item_places)
 
 
-@_kernel
-def _drop_hardest(losses, labels, weights, n_drop):
-    """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
-    positives = np.flatnonzero(labels > 0)
-    n_drop = min(n_drop, len(positives))
-    if n_drop == 0:
-        return
-    threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
-    left = n_drop
-    for k in positives:
-        if losses[k] > threshold:
-            weights[k] = 0
-            left -= 1
-    for k in positives:
-        if left > 0 and losses[k] == threshold:
-            weights[k] = 0
-            left -= 1
+@kernel
+def _products(users, items, user_table, item_table, weights, bias):
+    logits = np.empty(len(users), np.float32)
+    for k in range(len(users)):
+        u, i, logit = users[k], items[k], np.float32(0)
+        for f in range(len(weights)):
+            logit += user_table[u, f] * item_table[i, f] * weights[f]
+        logits[k] = logit + bias
+    return logits
+
+
+@kernel
+def _move(
+    slopes, distinct_users, user_places, distinct_items, item_places, learning_rate,
+    user, item, weight, bias, user_step, item_step,
+):  # fmt: skip
+    """Make Adam's step on the rows of the batch and on the output layer."""
+    user_gradients = _sums_of_others(slopes, user_places, len(distinct_users), item_places, distinct_items, item.table)
+    item_gradients = _sums_of_others(slopes, item_places, len(distinct_items), user_places, distinct_users, user.table)
+    weight_gradient = _sum_of_products(user_gradients, distinct_users, user.table)
+    _scale_columns(user_gradients, weight.table[0])
+    _scale_columns(item_gradients, weight.table[0])
+    advance_rows(user, user_step + 1, learning_rate)
+    advance_rows(item, item_step + 1, learning_rate)
+    step_rows(distinct_users, user_gradients, user, user_step + 1)
+    step_rows(distinct_items, item_gradients, item, item_step + 1)
+    only = np.zeros(1, np.int32)
+    step_rows(only, weight_gradient, weight, user_step + 1)
+    step_rows(only, np.full((1, 1), slopes.astype(np.float64).sum(), np.float32), bias, user_step + 1)
+
+
+@kernel
+def _sums_of_others(slopes, places, n_places, other_places, others, table):
+    """For each distinct row the sum of slope times vector of the row that it is paired with."""
+    sums = np.zeros((n_places, table.shape[1]), np.float32)
+    for k in range(len(slopes)):
+        # Read before the loop: the compiler cannot know that the sums do not overlap them, and would read them again.
+        slope, place, other = slopes[k], places[k], others[other_places[k]]
+        for f in range(sums.shape[1]):
+            sums[place, f] += slope * table[other, f]
+    return sums
+
+
+@kernel
+def _sum_of_products(sums, distinct, table):
+    total = np.zeros((1, table.shape[1]), np.float32)
+    for place in range(len(distinct)):
+        row = distinct[place]
+        for f in range(table.shape[1]):
+            total[0, f] += sums[place, f] * table[row, f]
+    return total
+
+
+@kernel
+def _scale_columns(sums, factors):
+    for place in range(len(sums)):
+        for f in range(len(factors)):
+            sums[place, f] *= factors[f]

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import FALSE, UNKNOWN, Interactions
 
 _COLUMNS = ("step", "epoch", "loss", "true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss",
             "positives", "dropped", "false_positives", "dropped_false_positives")  # fmt: skip
@@ -23,18 +23,18 @@ class History:
     """
 
     def __init__(self, data: Interactions) -> None:
-        flags = data.false_positive
-        self._flags = np.full(len(data), UNKNOWN, np.int8) if flags is None else flags
+        flags = np.full(len(data), UNKNOWN, np.int8) if data.false_positive is None else data.false_positive
+        self._kinds = np.where(flags == UNKNOWN, np.int8(2), flags)
         self._sums, self._counts = np.zeros(4), np.zeros(4, np.int64)  # true, false, unknown, negative
         self._dropped = np.zeros(4, np.int64)
         self._reduced, self._steps = 0.0, 0
         self._rows: list[list[float]] = []
 
-    def add(self, reduced: float, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
-        """Take a step into account."""
-        self._reduced += reduced
-        self._steps += 1
-        _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), ids.numpy(), self._flags)
+    def add(self, reduced: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
+        """Take steps into account: what was minimised in each, and the losses and weights of all."""
+        self._reduced = sum(reduced, start=self._reduced)
+        self._steps += len(reduced)
+        _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), ids.numpy(), self._kinds)
 
     def close_row(self, step: int, epoch: int) -> float:
         """Write down the means since the last row, and give that of the loss."""
@@ -68,15 +68,11 @@ class History:
 
 @njit(cache=True)
 def _tally(
-    sums: NDArray, counts: NDArray, dropped: NDArray, losses: NDArray, weights: NDArray, ids: NDArray, flags: NDArray
+    sums: NDArray, counts: NDArray, dropped: NDArray, losses: NDArray, weights: NDArray, ids: NDArray, kinds: NDArray
 ) -> None:
-    """Add losses to the kind of their interaction: TRUE, FALSE, UNKNOWN (2) or negative (3)."""
+    """Add losses to the kind of their interaction: TRUE, FALSE, unknown (2) or negative (3)."""
     for i in range(len(losses)):
-        kind = 3
-        if ids[i] >= 0:
-            flag = flags[ids[i]]
-            kind = 2 if flag == UNKNOWN else (0 if flag == TRUE else 1)
+        kind = kinds[ids[i]] if ids[i] >= 0 else 3
         sums[kind] += losses[i]
         counts[kind] += 1
-        if weights[i] == 0:
-            dropped[kind] += 1
+        dropped[kind] += weights[i] == 0

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
@@ -19,10 +17,13 @@ from recsieve.models import Model
 from recsieve.sampling import Sampler
 from recsieve.training.history import History
 from recsieve.training.memory import InteractionMemory
-from recsieve.training.selection import Selection
+from recsieve.training.selection import Selection, learned_labels
 from recsieve.training.steps import Engine, make_stepper
 
 log = logging.getLogger(__name__)
+
+# Steps made in one go where nothing is to be done between: enough that Python's share of the time is small.
+AT_ONCE = 64
 
 Validate = Callable[[int], float]  # the step in, a score out; higher is better
 
@@ -62,7 +63,16 @@ class Validated:
     best: bool
 
 
-Event = Trained | Validated
+@dataclass(frozen=True)
+class Began:
+    """One of several trainings has begun, or what else there is to do before the last of them."""
+
+    name: str
+    number: int  # from 1
+    total: int
+
+
+Event = Trained | Validated | Began
 
 
 class Training:
@@ -78,32 +88,34 @@ class Training:
     ) -> None:
         self.model, self.loss, self.data, self.plan = model, loss, data, plan
         self.memory = None if memory is None else _emptied(memory, len(data))
-        self.sampler = Sampler(
-            data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user, labels=_labels(model, loss, data)
-        )
-        self._step_on, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine)
+        labels = learned_labels(model, loss, data)
+        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user, labels=labels)
+        self._steps, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine)
         self.selection = Selection(plan.patience)
         self.history = History(data)
         self.step = 0
         self.steps_per_epoch = self.sampler.steps_per_epoch(plan.batch_size)
         self.total_steps = plan.epochs * self.steps_per_epoch
+        self._report_every = max(1, self.steps_per_epoch // 20)
 
-    def run(self, validate: Validate, save: Callable[[dict[str, Any]], None] | None = None) -> Iterator[Event]:
+    def run(
+        self, validate: Validate, save: Callable[[dict[str, Any]], None] | None = None
+    ) -> Iterator[Trained | Validated]:
         """Train to the end, yielding what happens; the model ends with the weights that were selected."""
-        plan, per_epoch = self.plan, self.steps_per_epoch
-        report_every = max(1, per_epoch // 20)
+        plan = self.plan
         self.model.train()
         self.loss.train()
         while self.step < self.total_steps and not self.selection.exhausted:
-            epoch, within = divmod(self.step, per_epoch)
-            for batch in self.sampler.batches(epoch, plan.batch_size, first=within):
-                self.step += 1
-                reduced, losses, weights = self._step_on(batch)
-                self.history.add(reduced, losses, weights, batch.ids)
-                self._remember(losses, weights, batch.ids)
+            epoch, within = divmod(self.step, self.steps_per_epoch)
+            stops = self._stops(epoch)
+            stretches = self.sampler.stretches(epoch, plan.batch_size, within, [s - self.step + within for s in stops])
+            for self.step, rows in zip(stops, stretches, strict=True):
+                reduced, losses, weights = self._steps.stretch(rows, plan.batch_size)
+                self.history.add(reduced, losses, weights, rows.ids)
+                self._remember(losses, weights, rows.ids)
                 validating = self._due(plan.validate_every)
                 saving = save is not None and (validating or self._due(plan.checkpoint_every))
-                if self.step % report_every == 0 or validating or saving:
+                if self.step % self._report_every == 0 or validating or saving:
                     loss = self.history.close_row(self.step, epoch)
                     yield Trained(self.step, epoch, self.total_steps, loss)
                 if validating:
@@ -115,6 +127,13 @@ class Training:
         if self.selection.weights:
             self.model.load_state_dict(self.selection.weights)
         self.model.eval()
+
+    def _stops(self, epoch: int) -> list[int]:
+        """The steps of the rest of an epoch after which something is to be done, and some between."""
+        plan, last = self.plan, (epoch + 1) * self.steps_per_epoch
+        intervals = {AT_ONCE, self._report_every, plan.validate_every or last, plan.checkpoint_every or last}
+        stops = {stop for every in intervals for stop in range(self.step // every * every + every, last, every)}
+        return [*sorted(stops), last]
 
     def _remember(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
         if self.memory is not None:
@@ -156,18 +175,6 @@ class Training:
             if state.get("memory") is None:
                 raise RunError("the training was begun without a memory: go on without one, or begin anew.")
             self.memory.load_state_dict(state["memory"])
-
-
-def _labels(model: Model, loss: DenoisedLoss, data: Interactions) -> NDArray[np.float32] | None:
-    """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
-    if not (model.learns_from_flags or getattr(loss.denoiser, "learns_from_flags", False)):
-        return None
-    if not data.has_flags:
-        raise ConfigError(
-            "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
-            'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
-        )
-    return (~data.is_false_positive).astype(np.float32)
 
 
 def _emptied(memory: InteractionMemory, n_interactions: int) -> InteractionMemory:

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.data.interactions import CSR, Interactions
+from recsieve.errors import ConfigError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
 from recsieve.sampling import Sampler
@@ -48,6 +51,18 @@ class Selection:
             setattr(self, name, value)
 
 
+def learned_labels(model: Model, loss: DenoisedLoss, data: Interactions) -> NDArray[np.float32] | None:
+    """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
+    if not (model.learns_from_flags or getattr(loss.denoiser, "learns_from_flags", False)):
+        return None
+    if not data.has_flags:
+        raise ConfigError(
+            "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
+            'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
+        )
+    return (~data.is_false_positive).astype(np.float32)
+
+
 @torch.no_grad()
 def own_loss(
     model: Model, loss: DenoisedLoss, validation: Interactions, observed: CSR, *, batch_size: int, seed: int, step: int
@@ -56,13 +71,16 @@ def own_loss(
 
     T-CE is taken at its current drop rate, so later models look better for free: an option for the paper's sake.
     """
-    sampler = Sampler(validation, seed=seed, observed=observed, by_user=model.by_user)
+    labels = learned_labels(model, loss, validation) if validation.has_flags else None
+    sampler = Sampler(validation, seed=seed, observed=observed, by_user=model.by_user, labels=labels)
     model.eval()
     loss.eval()
-    means = [
-        float(loss(model(batch.users, batch.items), batch.labels, users=batch.users, items=batch.items))
-        for batch in sampler.batches(step, batch_size)  # negatives of its own for each validation
-    ]
+    means = []
+    for batch in sampler.batches(step, batch_size):  # negatives of its own for each validation
+        # Ids are of training interactions elsewhere; beside labels they only tell what was regretted from negatives.
+        ids = None if labels is None else batch.ids
+        logits = model(batch.users, batch.items)
+        means.append(float(loss(logits, batch.labels, users=batch.users, items=batch.items, ids=ids)))
     model.train()
     loss.train()
     return sum(means) / len(means)

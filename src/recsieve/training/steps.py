@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from torch import Tensor
@@ -12,24 +11,29 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF, Model
 from recsieve.optim import LazyAdam, make_adam
 from recsieve.sampling import Batch
+from recsieve.training.fused import FusedStep
 from recsieve.training.fused_gmf import FusedGMF
+from recsieve.training.stepper import Stepper
 
 Engine = Literal["auto", "fused", "lazy", "dense"]
-Stepper = Callable[[Batch], tuple[float, Tensor, Tensor]]
+FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF}
 
 
 def make_stepper(model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
-    if isinstance(model, GMF) and engine in ("auto", "fused") and FusedGMF.applies(model, loss):
+    fused = FUSED.get(type(model))
+    if fused is not None and engine in ("auto", "fused") and fused.applies(model, loss):
         optimizer = make_adam(model, learning_rate, "lazy")
-        return FusedGMF(model, loss, optimizer), optimizer
+        return fused(model, loss, optimizer), optimizer
     if engine == "fused":
-        raise ConfigError("the fused engine knows only GMF on the CPU with a built-in strategy: give engine='auto'.")
+        raise ConfigError(
+            "the fused engine knows GMF, NeuMF and CDAE on the CPU with the cross-entropy: give engine='auto'."
+        )
     optimizer = make_adam(model, learning_rate, engine)
     return PlainStep(model, loss, optimizer), optimizer
 
 
-class PlainStep:
+class PlainStep(Stepper):
     """Autograd, whatever the model and the strategy."""
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:

@@ -1,0 +1,129 @@
+"""Training steps without autograd: a model scores and moves its own rows, and what is between is the same for all.
+
+Such a step is the plain path written out, equal to it to rounding, on the same tables and the same optimiser state, so
+a training may go on by either.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from torch import Tensor
+
+from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
+from recsieve.losses import DenoisedLoss, binary_cross_entropy
+from recsieve.models import Model
+from recsieve.optim import LazyAdam
+from recsieve.sampling import Batch
+from recsieve.training.stepper import Stepper
+
+# Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
+kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+
+
+class FusedStep(Stepper):
+    """Makes the training steps of one kind of model on the CPU."""
+
+    def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
+        self.loss, self.optimizer = loss, optimizer
+
+    @abstractmethod
+    def score(self, batch: Batch) -> NDArray[np.float32]:
+        """The logits of a batch, from rows brought up to the present step."""
+
+    @abstractmethod
+    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
+        """Make Adam's step, given how the mean loss changes with each of the logits that were just made."""
+
+    @staticmethod
+    def applies(model: Model, loss: DenoisedLoss) -> bool:
+        """Whether the loss and the place of the model are known here; any strategy will do."""
+        known = type(loss) is DenoisedLoss and loss.pointwise is binary_cross_entropy
+        return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
+
+    def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
+        """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
+        self.loss.step += 1
+        labels = batch.labels.numpy()
+        losses, slopes = cross_entropy(self.score(batch), labels)
+        weights = self._first_weights(batch, losses)
+        mean = weigh(losses, slopes, labels, weights, *self.selection(self.loss.step, len(batch)))  # type: ignore[call-arg]
+        self.move(batch, slopes)
+        return mean, torch.from_numpy(losses), torch.from_numpy(weights)
+
+    def _first_weights(self, batch: Batch, losses: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The given weights, and those of a strategy that the kernel does not make itself."""
+        weights = given_weights(batch)
+        if self.is_built_in:
+            return weights
+        about = LossBatch(torch.from_numpy(losses), batch.labels, self.loss.step, batch.users, batch.items, batch.ids)
+        return weights * self.loss.denoiser.weights(about).numpy()
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether `selection` says all about the strategy."""
+        return type(self.loss.denoiser) in (KeepAll, Truncated, Reweighted)
+
+    def selection(self, step: int, n: int) -> tuple[int, float]:
+        """How many positives of a batch to drop if there are as many, and the power that makes weights."""
+        denoiser = self.loss.denoiser
+        if type(denoiser) is Truncated:
+            return denoiser.n_drop(step, n, n), 0.0
+        return 0, denoiser.beta if type(denoiser) is Reweighted else 0.0
+
+
+def given_weights(batch: Batch) -> NDArray[np.float32]:
+    """The weights that came with the data, to be changed; 1 where none came."""
+    return np.ones(len(batch), np.float32) if batch.weights is None else batch.weights.numpy().copy()
+
+
+@kernel
+def cross_entropy(logits, labels):
+    """The cross-entropy of each interaction, as `recsieve.losses.binary_cross_entropy` has it, and its slope."""
+    losses, slopes = np.empty_like(logits), np.empty_like(logits)
+    for k in range(len(logits)):
+        logit = np.float64(logits[k])
+        small = math.exp(-abs(logit))
+        losses[k] = max(logit, 0.0) - logit * labels[k] + math.log1p(small)
+        slopes[k] = (1.0 if logit >= 0 else small) / (1.0 + small) - labels[k]
+    return losses, slopes
+
+
+@kernel
+def weigh(losses, slopes, labels, weights, n_drop, beta):
+    """Turn given weights into final ones, and slopes into those of the mean loss over what is kept; gives that."""
+    _drop_hardest(losses, labels, weights, n_drop)
+    total, kept = 0.0, 0
+    for k in range(len(losses)):
+        if beta > 0:
+            weights[k] *= np.exp(np.float32(-beta) * losses[k])
+        kept += weights[k] > 0
+        total += weights[k] * losses[k]
+    share = np.float32(1 / max(kept, 1))
+    for k in range(len(losses)):
+        slopes[k] *= weights[k] * share
+    return total / max(kept, 1)
+
+
+@kernel
+def _drop_hardest(losses, labels, weights, n_drop):
+    """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
+    if n_drop == 0:
+        return
+    positives = np.flatnonzero(labels > 0)
+    n_drop = min(n_drop, len(positives))
+    threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
+    left = n_drop
+    for k in positives:
+        if losses[k] > threshold:
+            weights[k] = 0
+            left -= 1
+    for k in positives:
+        if left > 0 and losses[k] == threshold:
+            weights[k] = 0
+            left -= 1
