@@ -87,3 +87,14 @@ def test_simulated_data_can_be_trained_on(recsieve, tmp_path):
     assert (facts["users"], facts["interactions"]) == (228, 8363)
     answer = recsieve("train", tmp_path / "yelp", "--false-positive", "rating < 3", "--out", tmp_path / "run", *TRAIN)
     assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "tune", "describe"])
+def test_every_command_that_reads_a_log_has_the_options_for_its_columns(recsieve, command):
+    told = recsieve(command, "--help").out
+    for option in ("--user", "--item", "--false-positive", "--time", "--weight", "--no-header"):
+        assert option in told
+
+
+def test_defaults_in_brackets_are_told_and_not_taken_for_colours(recsieve):
+    assert "[runs/compare-DATA]" in recsieve("compare", "--help").out

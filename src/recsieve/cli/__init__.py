@@ -24,6 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # "[5]" in a help text is a default, not a colour
 )
 for command in (demo, train, evaluate, recommend, compare, tune, describe, simulate):
     app.command()(command)

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from recsieve.cli.options import FalsePositive, Header, Item, Json, KCore, Log, Time, User, Weight
+from recsieve.cli.options import Columns, Json, KCore, Log, SplitBy, reads_log
 from recsieve.errors import ConfigError
 
 
+@reads_log
 def compare(
     data: Annotated[
         Path, typer.Argument(help="A comparison in a .toml file, or interactions: a file or folder as `train` takes.")
@@ -38,13 +39,9 @@ def compare(
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam. [0.001]")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Parallel processes. [the cores]")] = None,
     memory_gb: Annotated[float | None, typer.Option(help="Memory they may use. [4/5 of what is free]")] = None,
-    user: User = None,
-    item: Item = None,
-    false_positive: FalsePositive = None,
-    time: Time = None,
-    weight: Weight = None,
-    header: Header = None,
-    split: Annotated[str, typer.Option(help="random (per user, 8:1:1), time or leave-last-out.")] = "random",
+    *,
+    columns: Columns,
+    split: SplitBy = "random",
     k_core: KCore = 0,
     log: Log = None,
     as_json: Json = False,
@@ -67,7 +64,7 @@ def compare(
     if data.suffix == ".toml":
         config = read_config(data, **given)
     else:
-        source = DataSource(data, None, None, user, item, false_positive, time, weight, header, split, k_core)
+        source = DataSource(data, split=split, k_core=k_core, **columns)
         config = make_config({"data": source, **given})
     folder = out or Path("runs") / f"compare-{data.name.split('.')[0] or 'data'}"
     command = shlex.join(["recsieve", *sys.argv[1:]])

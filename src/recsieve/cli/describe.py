@@ -4,17 +4,14 @@ import json
 
 import typer
 
-from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, KCore, Time, User, Weight
+from recsieve.cli.options import Columns, Data, Json, KCore, reads_log
 
 
+@reads_log
 def describe(
     data: Data,
-    user: User = None,
-    item: Item = None,
-    false_positive: FalsePositive = None,
-    time: Time = None,
-    weight: Weight = None,
-    header: Header = None,
+    *,
+    columns: Columns,
     k_core: KCore = 0,
     as_json: Json = False,
 ) -> None:
@@ -25,15 +22,7 @@ def describe(
     from recsieve.data.statistics import describe as statistics
     from recsieve.reporting.tables import rows_table, show
 
-    interactions = read_interactions(
-        find_parts(data)["train"],
-        user=user,
-        item=item,
-        false_positive=false_positive,
-        time=time,
-        weight=weight,
-        header=header,
-    )
+    interactions = read_interactions(find_parts(data)["train"], **columns)
     facts = statistics(filter_core(interactions, k_core) if k_core else interactions)
     if as_json:
         typer.echo(json.dumps(facts))

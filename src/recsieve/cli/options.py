@@ -1,7 +1,10 @@
 """Options that several commands share."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +30,7 @@ Weight = Annotated[str | None, typer.Option(help="Column of given weights.")]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether text files begin with column names. [detected]")
 ]
+SplitBy = Annotated[str, typer.Option("--split", help="random (per user, 8:1:1), time or leave-last-out.")]
 KCore = Annotated[int, typer.Option(min=0, help="Keep only users and items with this many interactions.")]
 K = Annotated[list[int] | None, typer.Option("--k", min=1, help="Length of the lists to measure; repeat for several.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -34,3 +38,27 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same num
 Log = Annotated[
     str | None, typer.Option(help="Also log to tensorboard or mlflow, if it is installed (recsieve[tensorboard], …).")
 ]
+
+# What the columns of a log mean: the options of every command that reads one.
+COLUMNS: dict[str, Any] = {
+    "user": User, "item": Item, "false_positive": FalsePositive, "time": Time, "weight": Weight, "header": Header
+}  # fmt: skip
+Columns = dict[str, Any]
+
+
+def reads_log(command: Callable[..., None]) -> Callable[..., None]:
+    """Put the options in COLUMNS in the place of a command's parameter `columns`, which gets them by name."""
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == "columns":
+            parameters += [parameter.replace(name=name, default=None, annotation=COLUMNS[name]) for name in COLUMNS]
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        columns = {name: values.pop(name) for name in COLUMNS}
+        command(**values, columns=columns)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, K, KCore, Log, Seed, Time, User, Weight
+from recsieve.cli.options import Columns, Data, Json, K, KCore, Log, Seed, SplitBy, reads_log
 
 
+@reads_log
 def train(
     data: Data,
     model: Annotated[str, typer.Option(help="gmf, neumf or cdae.")] = "gmf",
@@ -19,15 +20,11 @@ def train(
             help="keep-all (plain CE), truncated (T-CE), reweighted (R-CE), random-drop or least-popular-drop."
         ),
     ] = "truncated",
-    user: User = None,
-    item: Item = None,
-    false_positive: FalsePositive = None,
-    time: Time = None,
-    weight: Weight = None,
-    header: Header = None,
+    *,
+    columns: Columns,
     validation: Annotated[Path | None, typer.Option(help="A file of its own for validation.")] = None,
     test: Annotated[Path | None, typer.Option(help="A file of its own for the test.")] = None,
-    split: Annotated[str, typer.Option(help="random (per user, 8:1:1), time or leave-last-out.")] = "random",
+    split: SplitBy = "random",
     k_core: KCore = 0,
     drop_positives: Annotated[
         float | None, typer.Option(help="T-CE: largest share of the positives to drop. [0.1]")
@@ -88,7 +85,7 @@ def train(
             "checkpoint_every": checkpoint_every,
         }
     )
-    source = DataSource(data, validation, test, user, item, false_positive, time, weight, header, split, k_core)
+    source = DataSource(data, validation, test, split=split, k_core=k_core, **columns)
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{model}-{denoiser}-{seed}"
     with training_progress(f"{model} {denoiser}", select_by) as progress, logging_to(log, folder, progress) as follow:
         result = train_and_save(source, settings, folder, ks=k or DEFAULT_KS, resume=resume, progress=follow)

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from recsieve.cli.options import Data, FalsePositive, Header, Item, Json, KCore, Seed, Time, User, Weight
+from recsieve.cli.options import Columns, Data, Json, KCore, Seed, SplitBy, reads_log
 
 
+@reads_log
 def tune(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Folder for trials, results and page. [runs/tune-DATA]")] = None,
@@ -24,13 +25,9 @@ def tune(
     patience: Annotated[int, typer.Option(min=1, help="Validations without progress.")] = 10,
     batch_size: Annotated[int, typer.Option(min=1, help="Positives and negatives together.")] = 1024,
     workers: Annotated[int | None, typer.Option(min=1, help="Strategies tuned at a time. [the cores]")] = None,
-    user: User = None,
-    item: Item = None,
-    false_positive: FalsePositive = None,
-    time: Time = None,
-    weight: Weight = None,
-    header: Header = None,
-    split: Annotated[str, typer.Option(help="random (per user, 8:1:1), time or leave-last-out.")] = "random",
+    *,
+    columns: Columns,
+    split: SplitBy = "random",
     k_core: KCore = 0,
     seed: Seed = 0,
     as_json: Json = False,
@@ -49,7 +46,7 @@ def tune(
         "select_by": select_by, "epochs": epochs, "patience": patience, "batch_size": batch_size, "workers": workers,
         "seed": seed,
     }  # fmt: skip
-    source = DataSource(data, None, None, user, item, false_positive, time, weight, header, split, k_core)
+    source = DataSource(data, split=split, k_core=k_core, **columns)
     config = make_tuning({"data": source, **options})
     folder = out or Path("runs") / f"tune-{data.name.split('.')[0] or 'data'}"
     with task_progress() as progress:
