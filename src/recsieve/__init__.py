@@ -6,6 +6,7 @@ models      a batch gets logits (GMF, NeuMF, CDAE)
 denoisers   losses become weights (keep-all, truncated, reweighted); losses reduces them
 training    one loop makes steps until validation stops improving
 evaluation  all unseen items are ranked, and the lists measured
+audit       interactions that are probably noise are found, with reasons
 recommender the estimator that holds all this; experiments, reporting and cli stand on it
 """
 
@@ -21,6 +22,7 @@ _HOMES = {
     "load_split": "recsieve.data.loading",
     "compare": "recsieve.studies",
     "tune": "recsieve.studies",
+    "find_noisy_interactions": "recsieve.audit",
 }
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Recommender",
     "Split",
     "compare",
+    "find_noisy_interactions",
     "load_split",
     "read_interactions",
     "split_interactions",

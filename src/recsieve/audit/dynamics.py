@@ -1,0 +1,183 @@
+"""What short trainings find hard: each interaction is judged by a model that has not seen it, and by one that has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from recsieve.audit.pair_scores import PairScores
+from recsieve.data.interactions import Interactions
+from recsieve.data.statistics import fingerprint
+from recsieve.denoisers import KeepAll
+from recsieve.files import replacing
+from recsieve.losses import DenoisedLoss, binary_cross_entropy
+from recsieve.models import GMF
+from recsieve.sampling import Sampler
+from recsieve.training import InteractionMemory, Training, TrainingPlan, Validated
+
+FOLDS = 3
+CURVE = (1, 2, 3, 5, 8, 12, 20, 30)  # the epochs whose losses are kept: a training changes most at first
+PATIENCE = 2
+MOST_EPOCHS = 60  # a run ends sooner, when what it has not seen is no longer predicted better
+MOST_JUDGED = 200_000  # rows on which that is judged
+
+Progress = Callable[[str, float], None]  # what is being done, and how much of all is done, from 0 to 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """A short training: what it thinks of any pair, its best epoch, and losses at the epochs of CURVE (NaN after)."""
+
+    scores: PairScores
+    best_epoch: int
+    curve: NDArray[np.float32]  # (epochs of CURVE, interactions that it judges)
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """The trainings of an audit. `fold` says by which of them an interaction was not seen."""
+
+    fold: NDArray[np.int8]
+    folds: list[Run]
+    full: Run  # trained on everything; its curve is of training losses
+
+    def held_out_logits(self, data: Interactions) -> NDArray[np.float32]:
+        """The logit of each interaction from the run that has not seen it."""
+        logits = np.empty(len(data), np.float32)
+        for number, run in enumerate(self.folds):
+            rows = np.flatnonzero(self.fold == number)
+            logits[rows] = run.scores.of(data.users[rows], data.items[rows])
+        return logits
+
+    def held_out_curves(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The losses of some interactions over the epochs of CURVE, from the run that has not seen each."""
+        place = np.empty(len(self.fold), np.int64)
+        curves = np.empty((len(CURVE), len(rows)), np.float32)
+        for number, run in enumerate(self.folds):
+            place[self.fold == number] = np.arange(run.curve.shape[1])
+            wanted = self.fold[rows] == number
+            curves[:, wanted] = run.curve[:, place[rows[wanted]]]
+        return curves
+
+    def mean_held_out_loss(self) -> NDArray[np.float32]:
+        """The mean over the epochs of CURVE up to each run's best, from the run that has not seen the interaction."""
+        means = np.empty(len(self.fold), np.float32)
+        for number, run in enumerate(self.folds):
+            kept = max(1, int(np.searchsorted(CURVE, run.best_epoch, side="right")))
+            means[self.fold == number] = run.curve[:kept].mean(axis=0)
+        return means
+
+
+def observe_training(
+    data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress | None = None
+) -> Dynamics:
+    """Train on all but one fold, for each, and on everything; runs found in the folder `cache` are taken from there."""
+    fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % FOLDS).astype(np.int8)
+    keeper = _Keeper(cache, f"{fingerprint(replace(data, false_positive=None))} {seed}")
+    report = progress or (lambda what, done: None)
+
+    def part(number: int) -> Callable[[float], None]:
+        what = f"training {number + 1} of {FOLDS + 1}"
+        return lambda done: report(what, (number + done) / (FOLDS + 1))
+
+    def fold_run(number: int) -> Run:
+        return _fold_run(data, fold == number, _seed(seed, number), part(number))
+
+    folds = [keeper.get(f"fold-{number}", partial(fold_run, number)) for number in range(FOLDS)]
+    epochs = int(np.median([run.best_epoch for run in folds]))
+    full = keeper.get("full", lambda: _full_run(data, epochs, _seed(seed, FOLDS), part(FOLDS)))
+    return Dynamics(fold, folds, full)
+
+
+def _seed(seed: int, run: int) -> int:
+    return seed * (FOLDS + 1) + run
+
+
+def _fold_run(data: Interactions, held_out: NDArray[np.bool_], seed: int, report: Callable[[float], None]) -> Run:
+    """Train without some interactions until these, among negatives, are no longer predicted better."""
+    judged = data.take(held_out)
+    model = GMF(data.csr, torch.Generator().manual_seed(seed))
+    plan = TrainingPlan(epochs=MOST_EPOCHS, patience=PATIENCE, seed=seed)
+    training = Training(model, DenoisedLoss(KeepAll()), data.take(~held_out), plan)
+    sampler = Sampler(judged, seed=seed, observed=data.csr)
+    sample = sampler.draw(0, 0, min(sampler.rows_per_epoch, MOST_JUDGED))
+    curve = np.full((len(CURVE), len(judged)), np.nan, np.float32)
+
+    def validate(step: int) -> float:
+        epoch = step // training.steps_per_epoch
+        if epoch in CURVE:
+            curve[CURVE.index(epoch)] = np.logaddexp(0, -_scores(model).of(judged.users, judged.items))
+        return -float(binary_cross_entropy(model(sample.users, sample.items), sample.labels).mean())
+
+    _train(training, validate, report)
+    return Run(_scores(model), training.selection.best_step // training.steps_per_epoch, curve)
+
+
+def _full_run(data: Interactions, epochs: int, seed: int, report: Callable[[float], None]) -> Run:
+    """Train on everything for a given time."""
+    model = GMF(data.csr, torch.Generator().manual_seed(seed))
+    memory = InteractionMemory(len(data), keep=frozenset(epoch - 1 for epoch in CURVE))  # it counts from 0
+    training = Training(model, DenoisedLoss(KeepAll()), data, TrainingPlan(epochs=epochs, seed=seed), memory)
+    _train(training, float, report)  # later is better: the last weights are kept
+    curve = np.full((len(CURVE), len(data)), np.nan, np.float32)
+    curve[: len(memory.epochs)] = memory.losses
+    return Run(_scores(model), epochs, curve)
+
+
+def _train(training: Training, validate: Callable[[int], float], report: Callable[[float], None]) -> None:
+    report(0.0)
+    for event in training.run(validate):
+        if not isinstance(event, Validated):
+            report(event.step / event.total_steps)
+
+
+def _scores(model: GMF) -> PairScores:
+    """A GMF as scores of pairs, its output weights taken into the vectors of the users."""
+    output = model.output
+    user_factors = (model.user.weight * output.weight).detach().numpy().copy()
+    biases = np.full(model.n_users, output.bias.item(), np.float32)
+    item_factors = model.item.weight.detach().numpy().copy()
+    return PairScores(biases, np.zeros(model.n_items, np.float32), user_factors, item_factors)
+
+
+class _Keeper:
+    """Keeps finished runs in a folder, so that an audit that was stopped goes on with the next."""
+
+    def __init__(self, folder: Path | None, of: str) -> None:
+        self._folder, self._of = folder, of
+
+    def get(self, name: str, make: Callable[[], Run]) -> Run:
+        """The run that is kept, if it is of the same data and seed, or else a new one."""
+        if self._folder is None:
+            return make()
+        path = self._folder / f"{name}.safetensors"
+        run = self._read(path)
+        if run is None:
+            run = make()
+            self._write(path, run)
+        return run
+
+    def _write(self, path: Path, run: Run) -> None:
+        about = {"of": self._of, "best_epoch": str(run.best_epoch)}
+        with replacing(path) as temporary:
+            save_file({**run.scores.arrays(), "curve": run.curve}, temporary, metadata=about)
+
+    def _read(self, path: Path) -> Run | None:
+        try:
+            with safe_open(path, framework="numpy") as file:
+                about = file.metadata()
+                if about.get("of") != self._of:
+                    return None
+                arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
+                curve = arrays.pop("curve")
+                return Run(PairScores(**arrays), int(about["best_epoch"]), curve)
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+            return None  # missing or damaged: trained again

@@ -1,0 +1,184 @@
+"""From a few labels to the probability of noise of every interaction: fitted, cross-validated, and calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from recsieve.audit.calibration import Line, calibration, fit_line
+from recsieve.audit.dynamics import Dynamics
+from recsieve.audit.evidence import Evidence
+from recsieve.audit.mixed_model import Design, fit_mixed_model
+from recsieve.audit.pair_noise import PairNoise
+from recsieve.audit.pair_scores import PairScores, add_scores
+from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.evaluation.detection import detection
+
+MODEL, POPULARITY = "mixed model", "popularity"
+FOLDS = 5
+FEWEST = 20  # labels of noise, and of what is not: with fewer there is nothing to judge a model by
+SAMPLE = 100_000  # interactions from which the scale of products is known well enough
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Fit(NamedTuple):
+    """The logit of noise of a pair: its score, and a slope times the pair's own (held-out) logit."""
+
+    scores: PairScores
+    slope: float
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What the labels teach: a logit for every interaction, for labelled ones from a fit without their label."""
+
+    method: str  # MODEL or POPULARITY
+    logits: Floats
+    pairs: PairNoise
+    parts: dict[str, NDArray[np.float32]]  # what user, item and pair each contribute to the logit of an interaction
+    cross_validation: dict[str, Any]  # measures on the labels, by method
+    calibration: dict[str, Any]
+
+    @property
+    def probability(self) -> Floats:
+        return expit(self.logits)
+
+
+def labels_of(data: Interactions) -> NDArray[np.int8]:
+    """The flags of all interactions, UNKNOWN where there is none."""
+    return np.full(len(data), UNKNOWN, np.int8) if data.false_positive is None else data.false_positive
+
+
+def enough_labels(data: Interactions) -> bool:
+    """Whether there are enough labels of both kinds to learn from and to judge what was learnt."""
+    noise, known = data.is_false_positive.sum(), (labels_of(data) != UNKNOWN).sum()
+    return bool(min(noise, known - noise) >= FEWEST)
+
+
+def learn_from_labels(
+    data: Interactions, dynamics: Dynamics, evidence: Evidence, *, seed: int, report: Callable[[float], None]
+) -> Labelled:
+    """Fit the mixed model, or popularity alone where cross-validation on the labels does not prefer the model."""
+    own = _Standard.of(evidence.held_out_logit)
+    learner = _Learner(data, own(evidence.held_out_logit), make_design(data, dynamics))
+    rows = np.flatnonzero(labels_of(data) != UNKNOWN)
+    noise = data.is_false_positive[rows]
+    fold = np.random.default_rng(seed).permutation(np.arange(len(rows)) % FOLDS)
+    judged = {method: np.empty(len(rows)) for method in (MODEL, POPULARITY)}
+    for number in range(FOLDS):
+        report(number / (FOLDS + 1))
+        for method, logits in judged.items():
+            fit = learner.fit(method, rows[fold != number])
+            logits[fold == number] = learner.predict(fit, rows[fold == number])
+    report(FOLDS / (FOLDS + 1))
+    measures = {method: _measures(logits, noise, fold) for method, logits in judged.items()}
+    method = MODEL if measures[MODEL]["log_loss"] < measures[POPULARITY]["log_loss"] else POPULARITY
+    line, fit = fit_line(judged[method], noise), learner.fit(method, rows)
+    logits = line(learner.predict(fit, np.arange(len(data))))
+    logits[rows] = _calibrated_across(judged[method], noise, fold)
+    of_runs = [run.scores.scaled(1 / len(dynamics.folds)) for run in dynamics.folds]
+    slope = fit.slope / own.deviation
+    pairs = add_scores([fit.scores, add_scores(of_runs).scaled(slope, -slope * own.mean)])
+    return Labelled(
+        method,
+        logits,
+        PairNoise(pairs.scaled(line.slope, line.intercept)),
+        learner.parts(fit),
+        measures,
+        calibration(expit(logits[rows]), noise),
+    )
+
+
+def make_design(data: Interactions, dynamics: Dynamics) -> Design:
+    """Popularity, activity and the vectors of the run on everything, as columns of a regression."""
+    vectors = dynamics.full.scores
+    activity, popularity = np.log1p(data.user_counts())[:, None], np.log1p(data.item_counts())[:, None]
+    some = np.random.default_rng(0).permutation(len(data))[:SAMPLE]
+    users, items = data.users[some], data.items[some]
+    product_scale = (vectors.user_factors[users] * vectors.item_factors[items]).std(axis=0) + 1e-12
+    return Design(
+        _standardised(np.concatenate([activity, vectors.user_factors], axis=1), users),
+        _standardised(np.concatenate([popularity, vectors.item_factors], axis=1), items),
+        vectors.user_factors / product_scale,
+        vectors.item_factors,
+    )
+
+
+class _Learner:
+    """Fits by either method, and predicts, by rows of the data."""
+
+    def __init__(self, data: Interactions, own: NDArray[np.float32], design: Design) -> None:
+        self._data, self._own, self._design = data, own, design
+        self._noise = data.is_false_positive
+
+    def fit(self, method: str, rows: Rows) -> Fit:
+        users, items, noise = self._data.users[rows], self._data.items[rows], self._noise[rows]
+        if method == MODEL:
+            model = fit_mixed_model(self._design, users, items, self._own[rows], noise)
+            return Fit(model.scores, model.slope)
+        popularity = self._design.items[:, 0]
+        line = fit_line(popularity[items], noise)
+        nothing = np.zeros((1, 1), np.float32)
+        scores = PairScores(
+            np.full(self._data.n_users, line.intercept, np.float32),
+            (line.slope * popularity).astype(np.float32),
+            np.repeat(nothing, self._data.n_users, axis=0),
+            np.repeat(nothing, self._data.n_items, axis=0),
+        )
+        return Fit(scores, 0.0)
+
+    def predict(self, fit: Fit, rows: Rows) -> Floats:
+        scores = fit.scores.of(self._data.users[rows], self._data.items[rows])
+        return scores.astype(np.float64) + fit.slope * self._own[rows]
+
+    def parts(self, fit: Fit) -> dict[str, NDArray[np.float32]]:
+        """How far the user, the item and the pair each move the logit from where it is on average."""
+        scores, data = fit.scores, self._data
+        of_user, of_item = scores.users[data.users], scores.items[data.items]
+        whole = self.predict(fit, np.arange(len(data))).astype(np.float32)
+        parts = {"user": of_user, "item": of_item, "pair": whole - of_user - of_item}
+        return {name: part - part.mean() for name, part in parts.items()}
+
+
+class _Standard(NamedTuple):
+    """Makes values have mean 0 and deviation 1."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: NDArray) -> _Standard:
+        return cls(float(values.mean()), float(values.std()) + 1e-12)
+
+    def __call__(self, values: NDArray) -> NDArray[np.float32]:
+        return ((values - self.mean) / self.deviation).astype(np.float32)
+
+
+def _standardised(table: NDArray, codes: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Columns with mean 0 and deviation 1 over interactions: who has many of them counts as often."""
+    rows = table[codes]
+    return ((table - rows.mean(axis=0)) / (rows.std(axis=0) + 1e-12)).astype(np.float32)
+
+
+def _calibrated_across(logits: Floats, noise: NDArray[np.bool_], fold: Rows) -> Floats:
+    """Logits on a line that was fitted to the other folds."""
+    calibrated = np.empty(len(logits))
+    for number in range(FOLDS):
+        line: Line = fit_line(logits[fold != number], noise[fold != number])
+        calibrated[fold == number] = line(logits[fold == number])
+    return calibrated
+
+
+def _measures(logits: Floats, noise: NDArray[np.bool_], fold: Rows) -> dict[str, float]:
+    """How well out-of-fold logits find noise, and the mean log loss of what they say after calibration."""
+    calibrated = _calibrated_across(logits, noise, fold)
+    found = detection(logits, noise)
+    chosen = {name: found[name] for name in ("roc_auc", "average_precision", "precision")}
+    return {**chosen, "log_loss": float(np.logaddexp(0, np.where(noise, -calibrated, calibrated)).mean())}

@@ -1,0 +1,157 @@
+"""What an audit found, in numbers and in sentences, as it stands in audit.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.audit.evidence import MOSTLY_POPULARITY, Evidence, popularity_share
+from recsieve.audit.labelled import FEWEST, POPULARITY, Labelled, labels_of
+from recsieve.audit.share import noise_share
+from recsieve.data.interactions import UNKNOWN, Interactions
+
+PERIODS = 20
+TENTHS = 10
+NOT_AT_RANDOM = 0.2  # a difference of means in deviations, from which labels are called not random
+
+
+def summarise(
+    data: Interactions, evidence: Evidence, scores: NDArray[np.float32], labelled: Labelled | None
+) -> dict[str, Any]:
+    """Everything that the page shows first, with the notes that a reader must see at the top."""
+    flags = labels_of(data)
+    known = flags != UNKNOWN
+    facts: dict[str, Any] = {
+        "users": int((data.user_counts() > 0).sum()),
+        "items": int((data.item_counts() > 0).sum()),
+        "interactions": len(data),
+        "labelled": int(known.sum()),
+        "labelled_noise": int(data.is_false_positive.sum()),
+        "method": "no labels" if labelled is None else labelled.method,
+        "popularity_correlation": popularity_share(scores, evidence.popularity),
+        "noise_share": _noise_share(data, labelled),
+        "labels_differ": _labels_differ(evidence, known),
+        "cross_validation": None if labelled is None else labelled.cross_validation,
+        "calibration": None if labelled is None else labelled.calibration,
+        "where": _where(data, evidence, scores),
+    }
+    return {"notes": list(_notes(facts)), **facts}
+
+
+def _noise_share(data: Interactions, labelled: Labelled | None) -> dict[str, float] | None:
+    known = labels_of(data) != UNKNOWN
+    if known.sum() < 2:
+        return None
+    noise = data.is_false_positive[known]
+    if labelled is None:
+        return noise_share(noise, np.full(len(noise), noise.mean()), len(data), None)
+    probability = labelled.probability
+    rest = None if known.all() else float(probability[~known].mean())
+    return noise_share(noise, probability[known], len(data), rest)
+
+
+def _labels_differ(evidence: Evidence, known: NDArray[np.bool_]) -> dict[str, float] | None:
+    """How far labelled interactions differ from the others on average, in deviations: 0 if labels are at random."""
+    if not known.any() or known.all():
+        return None
+    facts = {
+        "item popularity": np.log(evidence.popularity),
+        "user activity": np.log(evidence.activity),
+        "loss": evidence.mean_loss,
+    }
+    return {
+        name: float((values[known].mean() - values[~known].mean()) / (values.std() + 1e-12))
+        for name, values in facts.items()
+    }
+
+
+def _notes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What a reader has to know before the list."""
+    correlation = facts["popularity_correlation"]
+    if abs(correlation) >= MOSTLY_POPULARITY:
+        direction = "unpopular" if correlation > 0 else "popular"
+        yield (
+            f"On this data the noise score is mostly popularity: its rank correlation with {direction} items is "
+            f"{abs(correlation):.2f}. The column popularity_adjusted compares only items of similar popularity."
+        )
+    if facts["labelled"] == 0:
+        yield (
+            "No interaction is labelled. The scores rank interactions by how little they are like the others; they are "
+            "no probabilities, and how much of the log is noise cannot be told. Labels for 1 % or more of the "
+            "interactions make both possible."
+        )
+        return
+    if share := facts["noise_share"]:
+        yield (
+            f"Estimated noise in the whole log: {_percent(share['estimate'])} ({100 * share['level']:.0f} % interval "
+            f"{_percent(share['low'])} to {_percent(share['high'])}), if the labels are a random part of it."
+        )
+    yield from _notes_on_labels(facts)
+
+
+def _notes_on_labels(facts: Mapping[str, Any]) -> Iterator[str]:
+    differences = facts["labels_differ"] or {}
+    far = [name for name, difference in differences.items() if abs(difference) >= NOT_AT_RANDOM]
+    if far:
+        yield (
+            f"The labels are not a random part: labelled interactions differ from the others in {' and '.join(far)}, "
+            "so that estimates for the whole log may be off."
+        )
+    if facts["method"] == "no labels":
+        yield (
+            f"There are labels, but fewer than {FEWEST} of noise or of what is not, which is too few to learn from: "
+            "the scores are made without them."
+        )
+        return
+    model, popularity = (facts["cross_validation"][name]["roc_auc"] for name in ("mixed model", POPULARITY))
+    compared = f"(ROC AUC on labels it had not seen: {model:.3f}, popularity alone {popularity:.3f})"
+    if facts["method"] == POPULARITY:
+        yield (
+            f"The labels are too few, or say too little, for the model to beat the popularity of items {compared}: the "
+            "probabilities are made from popularity alone."
+        )
+    else:
+        yield f"The probabilities come from a model of users, items and losses fitted to the labels {compared}."
+
+
+def _where(data: Interactions, evidence: Evidence, scores: NDArray[np.float32]) -> dict[str, Any]:
+    """The mean score, and the noise among labels, by popularity, by activity and over time."""
+    places = {"popularity": evidence.popularity, "activity": evidence.activity}
+    found = {name: _by_tenths(values, scores, data) for name, values in places.items()}
+    if data.time is not None and np.ptp(data.time) > 0:
+        start, width = int(data.time.min()), int(np.ptp(data.time)) + 1
+        period = ((data.time - start) * PERIODS // width).astype(np.int64)
+        found["time"] = _groups(period, data.time, scores, data)
+    return found
+
+
+def _by_tenths(values: NDArray, scores: NDArray[np.float32], data: Interactions) -> list[dict[str, Any]]:
+    """Groups of about as many interactions each; equal values are not torn apart."""
+    limits = np.unique(np.quantile(values, np.arange(1, TENTHS) / TENTHS))
+    return _groups(np.searchsorted(limits, values, side="right"), values, scores, data)
+
+
+def _groups(
+    group: NDArray[np.int64], values: NDArray, scores: NDArray[np.float32], data: Interactions
+) -> list[dict[str, Any]]:
+    flags = labels_of(data)
+    frame = pl.DataFrame(
+        {"group": group, "value": values, "score": scores, "known": flags != UNKNOWN, "noise": data.is_false_positive}
+    )
+    found = frame.group_by("group").agg(
+        low=pl.col("value").min(),
+        high=pl.col("value").max(),
+        interactions=pl.len(),
+        mean_score=pl.col("score").mean(),
+        labelled=pl.col("known").sum(),
+        regretted=pl.col("noise").sum(),
+    )
+    return found.sort("group").drop("group").to_dicts()
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
