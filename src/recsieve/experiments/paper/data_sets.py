@@ -41,11 +41,12 @@ class DataSet:
     def steps_per_epoch(self) -> int:
         return -(-2 * len(self.split.train) // published.BATCH)
 
-    def ramp(self, steps: int) -> int:
-        """The paper's ε_N for this data: as it is for the paper's own, for others as many epochs as it was there."""
+    def ramp(self, steps: int, epochs: int) -> int:
+        """The paper's ε_N for this data: as it is for the paper's own, for others the same share of the training."""
         if self.is_papers:
             return steps
-        return max(1, round(steps * self.steps_per_epoch / published.steps_per_epoch(self.preset)))
+        whole_training = published.EPOCHS * published.steps_per_epoch(self.preset)
+        return max(1, round(steps * epochs * self.steps_per_epoch / whole_training))
 
 
 def open_data_set(

@@ -12,7 +12,7 @@ import torch
 from recsieve.data.splitting import Split
 from recsieve.evaluation import rank_items
 from recsieve.experiments.paper.runs import CUTOFFS, SELECTIONS, RunSpec
-from recsieve.experiments.paper.training import VALIDATION_USERS, some_users
+from recsieve.experiments.paper.training import some_users, validation_users
 from recsieve.recommender import Recommender
 from recsieve.training import Training
 
@@ -62,7 +62,7 @@ class Stopwatch:
     def whole_run(self, run: RunSpec, split: Split) -> float:
         """What a run will take on one core: its steps, and the lists at each validation and in both tests."""
         steps = run.epochs * self.steps_per_epoch
-        validated = min(VALIDATION_USERS, len(np.unique(split.validation.users)))
+        validated = min(validation_users(split), len(np.unique(split.validation.users)))
         tested = len(np.unique(some_users(split.test, run.users).users))
         return steps * self.step + self.ranking * (steps / run.every * validated + len(SELECTIONS) * tested)
 

@@ -36,7 +36,7 @@ def models(options: Options) -> tuple[str, ...]:
 
 def varied_runs(data: DataSet, options: Options, model: str, knob: str, value: float) -> list[RunSpec]:
     """The runs with one knob at another value, one for each seed."""
-    given = data.ramp(int(value)) if knob == "ramp_steps" else value
+    given = data.ramp(int(value), options.epochs) if knob == "ramp_steps" else value
     return [spec(data, options, model, KNOBS[knob][0], s).with_knobs(**{knob: given}) for s in range(options.seeds)]
 
 

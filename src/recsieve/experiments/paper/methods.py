@@ -22,16 +22,30 @@ def _without_false_positives(split: Split) -> Split:
     return replace(split, train=split.train.take(~split.train.is_false_positive))
 
 
-def _no_knobs(data: DataSet, preset: Preset, fidelity: str) -> Knobs:
+@dataclass(frozen=True)
+class Setting:
+    """What the knobs of a method follow from."""
+
+    data: DataSet
+    preset: Preset
+    epochs: int
+    fidelity: str
+
+
+def _no_knobs(setting: Setting) -> Knobs:
     return {}
 
 
-def _truncation(data: DataSet, preset: Preset, fidelity: str) -> Knobs:
+def _truncation(setting: Setting) -> Knobs:
     return {
-        "max_drop_rate": preset.max_drop_rate,
-        "ramp_steps": data.ramp(preset.ramp_steps),
-        "fidelity": fidelity,
+        "max_drop_rate": setting.preset.max_drop_rate,
+        "ramp_steps": setting.data.ramp(setting.preset.ramp_steps, setting.epochs),
+        "fidelity": setting.fidelity,
     }
+
+
+def _reweighting(setting: Setting) -> Knobs:
+    return {"beta": setting.preset.beta}
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class Method:
     """A way to train; `settings` are those of a training beside model, denoiser and its knobs."""
 
     denoiser: str = "keep-all"
-    knobs: Callable[[DataSet, Preset, str], Knobs] = _no_knobs
+    knobs: Callable[[Setting], Knobs] = _no_knobs
     prepare: Callable[[Split], Split] = _as_it_is
     settings: Callable[[str], dict[str, Any]] = lambda model: {"model": model}
 
@@ -47,6 +61,6 @@ class Method:
 METHODS: dict[str, Method] = {
     "CE": Method(),
     "T-CE": Method("truncated", _truncation),
-    "R-CE": Method("reweighted", lambda data, preset, fidelity: {"beta": preset.beta}),
+    "R-CE": Method("reweighted", _reweighting),
     "clean": Method(prepare=_without_false_positives),
 }

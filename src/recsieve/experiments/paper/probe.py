@@ -17,7 +17,7 @@ from recsieve.evaluation.detection import roc_auc
 from recsieve.losses import binary_cross_entropy
 from recsieve.models import Model
 
-SAMPLE = 50_000  # interactions, drawn once: of so many a mean loss is known to a few thousandths
+SAMPLE = 30_000  # interactions, drawn once: of so many a mean loss is known to less than a hundredth
 POPULARITY_BINS = 50
 _BLOCK = 1 << 14
 

@@ -14,7 +14,7 @@ import polars as pl
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.paper import published
 from recsieve.experiments.paper.data_sets import DataSet
-from recsieve.experiments.paper.methods import METHODS, Knobs
+from recsieve.experiments.paper.methods import METHODS, Knobs, Setting
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings, make_settings
 
@@ -93,7 +93,7 @@ CHECKS = 10  # between two validations: losses are looked at ten times as often,
 def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:
     """A run with the settings behind the published cell, or those of the preset for other data."""
     chosen = published.preset(data.preset, model)
-    knobs: Knobs = METHODS[method].knobs(data, chosen, options.fidelity)
+    knobs: Knobs = METHODS[method].knobs(Setting(data, chosen, options.epochs, options.fidelity))
     authors = options.fidelity == "authors" and data.is_papers
     every = published.validation_steps(data.preset) if authors else data.steps_per_epoch
     return RunSpec(model, method, seed, options.epochs, options.fidelity, options.users, every, tuple(knobs.items()))

@@ -41,7 +41,7 @@ def candidates(data: DataSet, options: Options, model: str, method: str) -> list
     base = spec(data, options, model, method, seed=0)
     if method == "T-CE":
         pairs = product(published.DROP_RATES, published.RAMPS)
-        return [base.with_knobs(max_drop_rate=rate, ramp_steps=data.ramp(ramp)) for rate, ramp in pairs]
+        return [base.with_knobs(max_drop_rate=rate, ramp_steps=data.ramp(ramp, options.epochs)) for rate, ramp in pairs]
     return [base.with_knobs(beta=beta) for beta in published.BETAS] if method == "R-CE" else [base]
 
 

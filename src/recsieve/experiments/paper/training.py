@@ -25,7 +25,8 @@ from recsieve.settings import parse_criterion
 from recsieve.training import Event, Training
 from recsieve.training.selection import Selection, own_loss
 
-VALIDATION_USERS = 2_000  # ranked at each validation: enough to choose by, and NeuMF takes milliseconds for each
+# Ranked at each validation: enough to choose by, for NeuMF takes milliseconds for each of a large catalogue.
+VALIDATION_USERS, VALIDATION_SCORES = 2_000, 10_000_000
 THRESHOLD_BATCHES = 10
 GROUPS = 4
 
@@ -60,7 +61,7 @@ class Watch:
     def __init__(self, split: Split, run: RunSpec) -> None:
         self._split, self._run = split, run
         self.selections = {name: Selection(patience=run.epochs) for name in (OWN_LOSS, NDCG)}
-        self._relevant = some_users(split.validation, VALIDATION_USERS).csr
+        self._relevant = some_users(split.validation, validation_users(split)).csr
         self.probe = Probe(split.train)
         self.validations: list[dict[str, float]] = []
         self.probes: list[dict[str, float]] = []
@@ -88,6 +89,11 @@ class Watch:
             self.selections[name].consider(model, score, step)
         self.validations.append({"step": step, OWN_LOSS: loss, NDCG: ndcg, **thresholds(training)})
         return -loss
+
+
+def validation_users(split: Split) -> int:
+    """How many users are ranked at each validation."""
+    return min(VALIDATION_USERS, max(1, VALIDATION_SCORES // split.train.n_items))
 
 
 @torch.no_grad()

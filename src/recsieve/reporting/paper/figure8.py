@@ -12,7 +12,8 @@ from recsieve.reporting.paper.report import Figure, Report, metric_name, model_n
 
 ABOUT = (
     "Each knob varied with the others at their preset; bars are the standard deviation over the seeds, the dashed line "
-    "is CE. Chosen by {by}. The values of ε_N are the paper's; for data of another size they stand for as many epochs."
+    "is CE. Chosen by {by}. The values of ε_N are the paper's; for other data they stand for the same share of the "
+    "training."
 )
 
 

@@ -20,7 +20,7 @@ AUCS = {
     "auc_within_popularity": "loss, among equally popular items",
 }
 ABOUT = (
-    "The losses of the same 50,000 training interactions along normal training. Gaps: by how much the mean loss of "
+    "The losses of the same 30,000 training interactions along normal training. Gaps: by how much the mean loss of "
     "false positives exceeds that of true positives. ROC AUC: how often the loss tells a false positive from a true "
     "one (0.5 is chance). A gap that goes among equally popular items was popularity, not dislike."
 )

@@ -73,7 +73,9 @@ def _gain(model: str, method: str) -> str:
 def _sentence(entry: Mapping[str, Any], row: Mapping[str, Any], select_by: str) -> str:
     gain = row["ours"][select_by]
     told = (
-        "no difference that two standard deviations over the seeds would tell"
+        "which one seed cannot tell from chance"
+        if not gain["sd"]
+        else "no difference that two standard deviations over the seeds would tell"
         if abs(gain["mean"]) <= 2 * gain["sd"]
         else ("better" if gain["mean"] > 0 else "worse")
     )
