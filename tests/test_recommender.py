@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from recsieve import Recommender, split_interactions
+from recsieve.audit.pair_noise import PairNoise
+from recsieve.audit.pair_scores import PairScores
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.training import InteractionMemory
@@ -174,3 +176,38 @@ def test_what_learns_from_flags_recommends_less_of_what_is_regretted(small_data,
     fitted = [Recommender(*how, **quick).fit(split) for how in (("gmf", "keep-all"), (model, denoiser))]
     plain, told = (each.evaluate(split, [10]).overall["false_positives_recommended@10"] for each in fitted)
     assert told < 0.7 * plain
+
+
+def test_a_ranking_is_shifted_without_training_and_back_again(fitted, split):
+    before = fitted.recommend(k=5)
+    fitted.shift_ranking(popularity=1000.0)
+    top = fitted.recommend(k=1, exclude_seen=False)["item"]
+    counts = split.train.item_counts()
+    assert set(top) <= {split.train.item_ids[int(item)] for item in np.flatnonzero(counts == counts.max())}
+    assert fitted.shift_ranking().recommend(k=5).equals(before)
+
+
+def test_a_shifted_ranking_is_saved_and_comes_back(fitted, split, tmp_path):
+    rng = np.random.default_rng(0)
+    shapes = (split.train.n_users, split.train.n_items, (split.train.n_users, 2), (split.train.n_items, 2))
+    noise = PairNoise(PairScores(*(rng.normal(0, 1, shape).astype(np.float32) for shape in shapes)))
+    fitted.shift_ranking(popularity=0.5, noise=noise).save(tmp_path / "run")
+    back = Recommender.load(tmp_path / "run")
+    assert back.recommend(k=5).equals(fitted.recommend(k=5))
+    fitted.shift_ranking()
+    (tmp_path / "run" / "offset.safetensors").write_bytes(b"broken")
+    with pytest.raises(RunError, match="damaged"):
+        Recommender.load(tmp_path / "run")
+
+
+def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
+    auto = Recommender("gmf", "auto", denoiser_options={"labels": 0}, **QUICK).fit(split)
+    auto.save(tmp_path / "run")
+    back = Recommender.load(tmp_path / "run")
+    assert back.choice == auto.choice
+    assert back.recommend(k=5).equals(auto.recommend(k=5))
+
+
+def test_auto_knows_its_knobs():
+    with pytest.raises(ConfigError, match="did you mean 'labels'"):
+        Recommender(denoiser="auto", denoiser_options={"label": 0.5})

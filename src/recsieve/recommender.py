@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,6 +14,11 @@ import numpy as np
 import polars as pl
 import torch
 
+from recsieve.audit.pair_noise import PairNoise
+from recsieve.auto import Choice, Contest, hold_contest
+from recsieve.auto.judging import log_popularity
+from recsieve.auto.noise import logit_tensors
+from recsieve.auto.recipes import PLAIN, Recipe
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
@@ -19,9 +26,10 @@ from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR, Model
+from recsieve.models.offset import Offset, OffsetModel
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
-from recsieve.settings import CUSTOM, Settings, make_settings, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
 from recsieve.training import Event, InteractionMemory, Training, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.selection import own_loss
@@ -38,7 +46,8 @@ class Recommender:
     >>> recommender.evaluate(split).overall["recall@20"]
     >>> recommender.recommend(["alice"], k=10)
 
-    `denoiser` is a strategy or the name of one, with its knobs in `denoiser_options`. Whatever the strategy, the
+    `denoiser` is a strategy or the name of one, with its knobs in `denoiser_options`, or "auto", which chooses among
+    strategies and ranking offsets on the validation set; `choice` then says what and why. Whatever the strategy, the
     weights kept are those with the best `select_by` on the validation set.
     """
 
@@ -54,6 +63,8 @@ class Recommender:
         self.history: pl.DataFrame | None = None
         self.validations: list[Validated] = []
         self.selected: dict[str, float] = {}
+        self.converged = False  # whether the training ended because it no longer improved
+        self.choice: Choice | None = None
 
     def fit(
         self,
@@ -78,6 +89,10 @@ class Recommender:
         )
         if len(split.train) == 0:
             raise DataError("there are no interactions to train on: give at least one.")
+        if self.settings.denoiser == AUTO:
+            if judge is not None or memory is not None:
+                raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
+            return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         training = self._prepare(split, memory)
         if resume and checkpoint is not None:
             training.load_state_dict(load_checkpoint(checkpoint))
@@ -94,7 +109,58 @@ class Recommender:
             "score": best.best_score,
             "epoch": best.best_step / training.steps_per_epoch,
         }
+        self.converged = best.exhausted
         self.model, self.split, self.history = training.model, split, training.history.frame()
+        return self
+
+    def contest(
+        self,
+        split: Split,
+        *,
+        progress: Callable[[Event], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Contest:
+        """Train all that `auto` has to choose among, each with a checkpoint of its own, and choose."""
+        settings = self.settings
+        if len(split.validation) == 0:
+            raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
+
+        def train(recipe: Recipe, data: Split) -> Recommender:
+            path = None if checkpoint is None else checkpoint.with_name(_checkpoint_name(checkpoint, recipe, data))
+            strategy = {"denoiser": recipe.denoiser, "denoiser_options": dict(recipe.options)}
+            part = Recommender(**settings.model_dump() | strategy)
+            going_on = resume and path is not None and path.exists()
+            return part.fit(data, progress=progress, checkpoint=path, resume=going_on)
+
+        k = 20 if settings.select_by == "own-loss" else parse_criterion(settings.select_by)[1]
+        return hold_contest(
+            split, auto_options(settings.denoiser_options), k, settings.seed, train,
+            cache=None if checkpoint is None else checkpoint.parent / "audit", progress=progress,
+        )  # fmt: skip
+
+    def _take(self, contest: Contest) -> Self:
+        """Become what was chosen."""
+        self.choice, self.split = contest.choice, contest.split
+        if not self.choice.converged:
+            log.warning("plain CE was still improving at the last epoch allowed: give more epochs.")
+        fitted = contest.fitted[self.choice.chosen.training]
+        self.history, self.validations = fitted.history, fitted.validations
+        self.selected, self.converged = fitted.selected, fitted.converged
+        self.model = contest.model(self.choice.chosen)
+        return self
+
+    def shift_ranking(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
+        """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
+
+        `noise` gives P, the probability of being noise, for any pair, as an audit with labels does.
+        Without arguments, the ranking is that of the model alone again.
+        """
+        model, split = self._fitted()
+        tensors = None if noise is None else logit_tensors(noise)
+        offset = Offset(popularity * log_popularity(split.train), tensors)
+        base = model.model if isinstance(model, OffsetModel) else model
+        self.model = OffsetModel(base, offset) if popularity or noise is not None else base
         return self
 
     def _prepare(self, split: Split, memory: InteractionMemory | None) -> Training:
@@ -206,13 +272,20 @@ class Recommender:
         run.write_config(self.settings, {})
         run.write_split(split)
         self.save_results(run)
-        run.write_metrics({"selected": self.selected})
+        run.write_metrics({"selected": self.selected, **self.choice_record()})
 
     def save_results(self, run: RunFolder) -> None:
         """Write weights and history into a folder with configuration and data; its metrics are still to come."""
         model, _ = self._fitted()
+        if isinstance(model, OffsetModel):
+            run.write_weights(model.offset.state_dict(), run.offset)
+            model = model.model
         run.write_weights(model.state_dict())
         run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
+
+    def choice_record(self) -> dict[str, Any]:
+        """What metrics.json says about the choice, if there was one."""
+        return {} if self.choice is None else {"choice": self.choice.as_dict()}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:
@@ -228,10 +301,18 @@ class Recommender:
             model.load_state_dict(run.read_weights())
         except RuntimeError as error:
             raise RunError(f"{run.model} does not fit its config.toml ({str(error).splitlines()[0]}).") from None
+        if run.offset.exists():
+            model = OffsetModel(model, _offset_of(run, model))
         recommender.model, recommender.split = model.eval(), split
         recommender.history = run.read_frame(run.history)
-        recommender.selected = run.read_metrics()["selected"]
+        metrics = run.read_metrics()
+        recommender.selected = metrics["selected"]
+        recommender.choice = Choice.from_dict(metrics["choice"]) if "choice" in metrics else None
         return recommender
+
+    def trained(self) -> Model:
+        """The model, if there is one."""
+        return self._fitted()[0]
 
     def _fitted(self) -> tuple[Model, Split]:
         if self.model is None or self.split is None:
@@ -249,6 +330,28 @@ def settings_of(run: RunFolder) -> Settings:
         return make_settings(run.read_config()["settings"])
     except (KeyError, TypeError):
         raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
+
+
+def _offset_of(run: RunFolder, model: Model) -> Offset:
+    """The ranking offset in a run folder, if it fits the model."""
+    try:
+        offset = Offset.from_state(run.read_weights(run.offset))
+        fits = offset.of_all_items(torch.arange(model.n_users)[-1:]).shape == (1, model.n_items)
+    except (KeyError, RuntimeError, IndexError):
+        fits = False
+    if not fits:
+        raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.")
+    return offset
+
+
+def _checkpoint_name(checkpoint: Path, recipe: Recipe, data: Split) -> str:
+    """A name of its own for each training; other weights are another training."""
+    if recipe == PLAIN:
+        return checkpoint.name
+    weights = (
+        sha256(data.train.weight.tobytes()).hexdigest()[:8] if recipe.weighted and data.train.weight is not None else ""
+    )
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', f'{recipe.name} {weights}').strip('-')}{checkpoint.suffix}"
 
 
 def _describe(denoiser: Denoiser) -> dict[str, Any]:

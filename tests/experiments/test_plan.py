@@ -97,3 +97,11 @@ def test_controls_count_what_they_drop_as_the_strategy_does():
 def test_plain_training_under_another_name_has_no_control_to_beat():
     plain = Strategy(denoiser="keep-all")
     assert popularity_controls({"A": plain, "B": plain}) == ({"B": None}, {})
+
+
+def test_a_choice_with_labels_is_held_against_one_by_popularity_and_without_labels_against_dropping():
+    sighted, blind = (Strategy(denoiser="auto", denoiser_options={"labels": share}) for share in (0.05, 0.0))
+    made = {one.name: one for one in contenders({"auto": sighted, "blind": blind}, noise_is_known=True)}
+    assert made["auto"].control == "P by popularity as auto"
+    assert made[made["auto"].control].strategy.denoiser_options == {"labels": 0.05, "evidence": "popularity"}
+    assert made["blind"].control == "least popular drop beside blind"

@@ -43,3 +43,13 @@ def test_the_oracle_learns_nothing_from_known_noise_and_ranks_the_same_items(spl
     clean = without_known_noise(split.train)
     assert clean.csr.items.tolist() == split.train.csr.items.tolist()
     assert (clean.weight == np.where(split.train.is_false_positive, 0, 1)).all()
+
+
+def test_a_choice_is_a_trial_like_any_other_and_says_what_it_chose(split, tmp_path, tiny):
+    config = make_config({**tiny, "strategies": {"auto": {"denoiser": "auto", "denoiser_options": {"labels": 0}}}})
+    cell = next(cell for cell in plan(config, {Noise(): True}) if cell.contender.name == "auto")
+    metrics = run_trial(split, cell, tmp_path / "run", "ndcg@5")
+    validations = pl.read_parquet(tmp_path / "run" / "validations.parquet")
+    assert validations["test"].to_list() == pytest.approx([metrics["test"]["ndcg@5"]])
+    assert metrics["choice"]["chosen"] in [one["name"] for one in metrics["choice"]["candidates"]]
+    assert not (tmp_path / "run" / "checkpoint").exists()

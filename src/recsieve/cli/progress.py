@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from recsieve.training import Event, Trained, Validated
+from recsieve.training import Began, Event, Trained, Validated
 
 
 @contextmanager
@@ -39,5 +39,10 @@ def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callab
                     bar.update(task, completed=event.step, total=event.total_steps, note=note)
                 case Validated(best=True):
                     best = f"best {criterion} {event.score:.4f}"
+                case Began():
+                    best = ""
+                    bar.reset(
+                        task, total=None, note="", description=f"{label} {event.number}/{event.total} {event.name}"
+                    )
 
         yield show

@@ -17,7 +17,8 @@ def train(
     denoiser: Annotated[
         str,
         typer.Option(
-            help="keep-all (plain CE), truncated (T-CE), reweighted (R-CE), random-drop or least-popular-drop."
+            help="keep-all (plain CE), truncated (T-CE), reweighted (R-CE), random-drop, least-popular-drop, or auto: "
+            "choose among strategies and ranking offsets on validation."
         ),
     ] = "truncated",
     *,
@@ -95,8 +96,12 @@ def train(
     if as_json:
         typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))
         return
-    from recsieve.reporting.tables import metrics_table, show
+    from recsieve.reporting.choice import HEADER, choice_lines, choice_rows
+    from recsieve.reporting.tables import metrics_table, rows_table, show
 
+    if choice := result.metrics.get("choice"):
+        show(rows_table(HEADER, choice_rows(choice)))
+        typer.echo("\n".join(choice_lines(choice)))
     show(metrics_table(result.metrics["test"], "test, full ranking"))
     typer.echo(f"run folder: {result.folder}\npage: {page}")
 

@@ -15,7 +15,7 @@ from recsieve.data.injection import MECHANISMS
 from recsieve.denoisers import make_denoiser
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.run import DataSource
-from recsieve.settings import Positive, first_problem, make_settings, parse_criterion
+from recsieve.settings import AUTO, Positive, first_problem, make_settings, parse_criterion
 
 NATURAL = "natural"  # the noise that the data has, known or not
 
@@ -134,7 +134,9 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
 
 
 def _check_knobs(strategy: Strategy, negatives: int) -> None:
-    """Make the strategy once, which fails where a knob is wrong."""
+    """Make the strategy once, which fails where a knob is wrong; those of `auto` are checked with the settings."""
+    if strategy.denoiser == AUTO:
+        return
     popularity = torch.ones(1)
     make_denoiser(
         strategy.denoiser, strategy.denoiser_options, steps_per_epoch=1, negatives=negatives, popularity=popularity

@@ -10,7 +10,7 @@ from typing import Literal
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.experiments.config import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy, run_settings
-from recsieve.settings import Settings, make_settings
+from recsieve.settings import AUTO, Settings, auto_options, make_settings
 
 Role = Literal["baseline", "strategy", "random control", "popularity control", "oracle"]
 
@@ -64,11 +64,14 @@ def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> l
     plain = next((name for name, strategy in strategies.items() if strategy.denoiser == PLAIN.denoiser), None)
     baseline = Contender(plain or "CE (plain)", strategies.get(plain or "", PLAIN), "baseline")
     others = {name: strategy for name, strategy in strategies.items() if name != plain}
-    paces = _paces(others)
+    chosen = {name: s for name, s in others.items() if noise_is_known and _looks_at_labels(s)}
+    paces = _paces({name: strategy for name, strategy in others.items() if name not in chosen})
     leaders = {name: _leader(pace, paces, others) for name, pace in paces.items()}
     popularity = {name: _popularity_name(leader, others[leader]) for name, leader in leaders.items()}
+    popularity |= {name: _choice_control(name) for name in chosen}
     denoising = [Contender(name, s, "strategy", popularity.get(name)) for name, s in others.items()]
     controls = [made for name in dict.fromkeys(leaders.values()) for made in _controls(name, others[name], paces[name])]
+    controls += [_control_of_choice(name, strategy) for name, strategy in chosen.items()]
     oracle = [Contender(ORACLE, baseline.strategy, "oracle")] if noise_is_known else []
     return [baseline, *denoising, *controls, *oracle]
 
@@ -113,8 +116,29 @@ def _popularity_name(name: str, strategy: Strategy) -> str:
     return f"least popular drop {'as' if _drops(strategy) else 'beside'} {name}"
 
 
+def _looks_at_labels(strategy: Strategy) -> bool:
+    """Whether it is `auto` with labels, and no control itself."""
+    if strategy.denoiser != AUTO:
+        return False
+    options = auto_options(strategy.denoiser_options)
+    return options.labels > 0 and options.evidence == "labels"
+
+
+def _choice_control(name: str) -> str:
+    return f"P by popularity as {name}"
+
+
+def _control_of_choice(name: str, strategy: Strategy) -> Contender:
+    """The same choice, with the probabilities of noise handed out by unpopularity alone."""
+    options = strategy.denoiser_options | {"evidence": "popularity"}
+    made = strategy.model_copy(update={"denoiser_options": options})
+    return Contender(_choice_control(name), made, "popularity control")
+
+
 def _drops(strategy: Strategy) -> bool:
     """Whether it drops a growing share, as T-CE does."""
+    if strategy.denoiser == AUTO:
+        return False
     knobs = {field.name for field in fields(DENOISERS[strategy.denoiser])}
     return {"max_drop_rate", "ramp_steps"} <= knobs
 

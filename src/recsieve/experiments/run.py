@@ -110,6 +110,7 @@ def train_split(
         "test": evaluation.overall if evaluation else {},
         "test_users": len(evaluation.users) if evaluation else 0,
         "seconds": round(time.perf_counter() - started, 1),
+        **recommender.choice_record(),
     }
     run.write_metrics(metrics)
     return RunResult(run.path, metrics)

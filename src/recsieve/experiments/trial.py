@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +25,7 @@ from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Model
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
-from recsieve.settings import parse_criterion
+from recsieve.settings import AUTO, parse_criterion
 from recsieve.training import Event, Training
 from recsieve.training.selection import own_loss
 
@@ -71,8 +72,12 @@ def run_trial(
     started = time.perf_counter()
     watch = Watch(split, cell.settings.select_by, metric, cell.settings.batch_size, cell.settings.seed)
     recommender = Recommender(**cell.settings.model_dump())
-    memory = None if cell.contender.role == "oracle" else make_memory(split.train)
-    recommender.fit(split, progress=progress, judge=watch, memory=memory)
+    memory = None if cell.contender.role == "oracle" or cell.settings.denoiser == AUTO else make_memory(split.train)
+    if cell.settings.denoiser == AUTO:
+        recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=True)
+        watch.look(recommender.trained(), recommender.selected)
+    else:
+        recommender.fit(split, progress=progress, judge=watch, memory=memory)
     evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
     per_user = pl.DataFrame(evaluation.per_user).cast(pl.Float32)
     run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))
@@ -85,8 +90,10 @@ def run_trial(
         "epochs_trained": len(watch.rows),
         "test": evaluation.overall,
         "seconds": round(time.perf_counter() - started, 2),
+        **recommender.choice_record(),
     }
     run.write_metrics(metrics)
+    shutil.rmtree(run.checkpoint.parent, ignore_errors=True)  # of `auto`, which is many trainings
     return metrics
 
 
@@ -113,20 +120,22 @@ class Watch:
         self.rows: list[dict[str, float]] = []
 
     def __call__(self, training: Training) -> float:
-        scores = {"step": float(training.step), "epoch": training.step / training.steps_per_epoch}
-        selecting, k, _ = parse_criterion(self._metric if self._select_by == "own-loss" else self._select_by)
-        criterion = f"{selecting}@{k}"
-        model = training.model
-        noisy, clean = self._on_validation(model, criterion, k)
-        scores |= {"noisy": noisy, "clean": clean, "test": self._on_test(model)}
+        scores = self.look(training.model, {"step": training.step, "epoch": training.step / training.steps_per_epoch})
         scores["own_loss"] = own_loss(
-            model, training.loss, self._split.validation, self._split.train.csr,
+            training.model, training.loss, self._split.validation, self._split.train.csr,
             batch_size=self._batch_size, seed=self._seed, step=training.step,
         )  # fmt: skip
-        self.rows.append(scores)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
-        return clean if self._select_by.startswith("clean-") else noisy
+        return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
+
+    def look(self, model: Model, where: Mapping[str, float]) -> dict[str, float]:
+        """Write down what a model scores, at some step and epoch; its own loss is for those who know it."""
+        selecting, k, _ = parse_criterion(self._metric if self._select_by == "own-loss" else self._select_by)
+        noisy, clean = self._on_validation(model, f"{selecting}@{k}", k)
+        scores = {"step": float(where["step"]), "epoch": where["epoch"], "noisy": noisy, "clean": clean}
+        self.rows.append(scores | {"test": self._on_test(model), "own_loss": float("nan")})
+        return self.rows[-1]
 
     def _on_validation(self, model: Model, criterion: str, k: int) -> tuple[float, float]:
         """The criterion over all of the validation part, and over what is not known to be noise."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from recsieve.reporting.charts import loss_chart
+from recsieve.reporting.choice import HEADER, choice_lines, choice_rows
 from recsieve.reporting.page import Section, write_page
 
 
@@ -25,5 +26,7 @@ def write_run_page(folder: Path) -> Path:
         Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows),
         Section("The course of the training", kept, chart=loss_chart({"cross-entropy": history}).to_dict()),
     ]
+    if choice := results.get("choice"):
+        sections.insert(1, Section("The choice", choice_lines(choice), HEADER, choice_rows(choice)))
     write_page(folder / "report.html", folder.name, "one training run", sections)
     return folder / "report.html"
