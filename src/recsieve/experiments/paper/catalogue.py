@@ -4,6 +4,7 @@ TITLES = {
     "table1": "Table 1: clean training against normal training.",
     "table2": "Table 2: statistics of the data.",
     "table3": "Table 3: GMF, NeuMF and CDAE with CE, T-CE and R-CE.",
+    "table4": "Table 4: GMF with NMTR and NR, which are told what was regretted, beside T-CE and R-CE.",
     "figure3": "Figure 3: training loss of true and false positives, the whole course and the early stage.",
     "figure4": "Figure 4: the effective T-CE loss at several iterations, with thresholds of a real run.",
     "figure5": "Figure 5: the R-CE loss and its weight function.",

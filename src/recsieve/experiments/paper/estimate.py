@@ -25,7 +25,7 @@ def estimate(runs: Sequence[tuple[RunSpec, Split]], done: int, workers: int) -> 
     known: dict[tuple[str, int], Stopwatch] = {}
     seconds = 0.0
     for run, split in runs:
-        kind = run.model, id(split)
+        kind = run.settings().model, id(split)
         if kind not in known:
             known[kind] = time_model(run, split)
         seconds += known[kind].whole_run(run, split)

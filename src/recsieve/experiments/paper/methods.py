@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from recsieve.data.splitting import Split
+from recsieve.errors import ConfigError
 from recsieve.experiments.paper.data_sets import DataSet
 from recsieve.experiments.paper.published import Preset
 
@@ -48,6 +49,16 @@ def _reweighting(setting: Setting) -> Knobs:
     return {"beta": setting.preset.beta}
 
 
+def _relabelling(setting: Setting) -> Knobs:
+    return {"false_positive_weight": 1.0}
+
+
+def _multi_task(model: str) -> dict[str, Any]:
+    if model != "gmf":
+        raise ConfigError(f"NMTR is built over GMF here, but the model is {model}: give gmf.")
+    return {"model": "nmtr"}
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to train; `settings` are those of a training beside model, denoiser and its knobs."""
@@ -63,4 +74,6 @@ METHODS: dict[str, Method] = {
     "T-CE": Method("truncated", _truncation),
     "R-CE": Method("reweighted", _reweighting),
     "clean": Method(prepare=_without_false_positives),
+    "NMTR": Method(settings=_multi_task),
+    "NR": Method("negative-feedback", _relabelling),
 }

@@ -90,6 +90,7 @@ IMPROVEMENT = {
 }
 
 # Table 4: GMF on Amazon-book, R@50, R@100, N@50, N@100.
+TABLE4_DATA = "amazon-book"
 TABLE4 = {
     "CE": (0.0609, 0.0949, 0.0256, 0.0331),
     "T-CE": (0.0707, 0.1113, 0.0292, 0.0382),

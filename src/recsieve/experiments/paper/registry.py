@@ -17,6 +17,7 @@ from recsieve.experiments.paper import (
     table1,
     table2,
     table3,
+    table4,
 )
 from recsieve.experiments.paper.data_sets import DataSet
 from recsieve.experiments.paper.runs import Options, Records, RunSpec
@@ -33,6 +34,6 @@ class Result(Protocol):
 
 
 _MODULES: list[ModuleType] = [
-    table1, table2, table3, figure3, figure4, figure5, figure6, figure7, figure8, figure9, phenomenon,
+    table1, table2, table3, table4, figure3, figure4, figure5, figure6, figure7, figure8, figure9, phenomenon,
 ]  # fmt: skip
 RESULTS: dict[str, Result] = {module.__name__.rpartition(".")[2]: cast(Result, module) for module in _MODULES}

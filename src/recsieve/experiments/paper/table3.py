@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -80,10 +81,16 @@ def metrics(data: DataSet) -> list[str]:
 
 def _cell(data: DataSet, options: Options, records: Records, model: str, method: str) -> dict[str, Any]:
     runs = cell_runs(data, options, records, model, method)
+    cell: dict[str, Any] = {"model": model, "method": method, **measured(data, records, runs)}
+    if data.is_papers:
+        cell["published"] = dict(zip(metrics(data), published.TABLE3[data.preset][model][method], strict=True))
+    return cell
+
+
+def measured(data: DataSet, records: Records, runs: Sequence[RunSpec]) -> dict[str, Any]:
+    """What the runs of a cell gave under each way to select."""
     ended = [records[run] for run in runs]
-    cell: dict[str, Any] = {
-        "model": model,
-        "method": method,
+    return {
         "knobs": dict(runs[0].knobs),
         "ours": {
             select_by: {metric: summarise(run.test(select_by)[metric] for run in ended) for metric in metrics(data)}
@@ -95,29 +102,23 @@ def _cell(data: DataSet, options: Options, records: Records, model: str, method:
         },
         "seconds": summarise(run.metrics["seconds"] for run in ended),
     }
-    if data.is_papers:
-        cell["published"] = dict(zip(metrics(data), published.TABLE3[data.preset][model][method], strict=True))
-    return cell
 
 
 def _improvement(data: DataSet, options: Options, records: Records, model: str, method: str) -> dict[str, Any]:
-    """The mean relative change over the metrics, seed against seed, in percent."""
-    changes = {}
-    for select_by in SELECTIONS:
-        pairs = zip(
-            *(cell_runs(data, options, records, model, name) for name in ("CE", method)),
-            strict=True,
-        )
-        changes[select_by] = summarise(
-            float(
-                np.mean(
-                    [_change(records[plain].test(select_by), records[other].test(select_by), m) for m in metrics(data)]
-                )
-            )
-            for plain, other in pairs
-        )
-    return {"ours": changes, "published": published.IMPROVEMENT[model][method]}
+    plain, other = (cell_runs(data, options, records, model, name) for name in ("CE", method))
+    return {"ours": improvement(data, records, plain, other), "published": published.IMPROVEMENT[model][method]}
 
 
-def _change(plain: dict[str, float], other: dict[str, float], metric: str) -> float:
-    return 100 * (other[metric] - plain[metric]) / plain[metric]
+def improvement(
+    data: DataSet, records: Records, plain: Sequence[RunSpec], other: Sequence[RunSpec]
+) -> dict[str, dict[str, float]]:
+    """The mean relative change over the metrics, seed against seed, in percent, under each way to select."""
+
+    def change(before: RunSpec, after: RunSpec, select_by: str) -> float:
+        old, new = (records[run].test(select_by) for run in (before, after))
+        return float(np.mean([100 * (new[metric] - old[metric]) / old[metric] for metric in metrics(data)]))
+
+    return {
+        select_by: summarise(change(*pair, select_by) for pair in zip(plain, other, strict=True))
+        for select_by in SELECTIONS
+    }

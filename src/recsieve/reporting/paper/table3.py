@@ -20,14 +20,19 @@ from recsieve.reporting.paper.report import (
 def report(result: Mapping[str, Any]) -> Report:
     first = result["options"]["select_by"]
     ordered = sorted(SELECTIONS, key=lambda select_by: select_by != first)
-    ours = [_table(entry, select_by) for select_by in ordered for entry in result["data_sets"]]
+    ours = [measured_table(entry, select_by) for select_by in ordered for entry in result["data_sets"]]
     return Report(
-        [_sentence(entry, row, first) for entry in result["data_sets"] for row in entry["improvement"]],
+        [
+            improvement_sentence(entry, row, first, "over the paper's data")
+            for entry in result["data_sets"]
+            for row in entry["improvement"]
+        ],
         [*ours, *published_tables()],
     )
 
 
-def _table(entry: Mapping[str, Any], select_by: str) -> Table:
+def measured_table(entry: Mapping[str, Any], select_by: str) -> Table:
+    """The cells of a data set, each with its improvement over CE."""
     metrics = entry["metrics"]
     gains = {(row["model"], row["method"]): row["ours"][select_by] for row in entry["improvement"]}
     rows = []
@@ -48,7 +53,7 @@ def _value(cell: Mapping[str, Any], metric: str, select_by: str) -> str:
 
 def knobs(values: Mapping[str, Any]) -> str:
     """The settings of a cell, in the paper's symbols."""
-    symbols = {"max_drop_rate": "ε_max", "ramp_steps": "ε_N", "beta": "β"}
+    symbols = {"max_drop_rate": "ε_max", "ramp_steps": "ε_N", "beta": "β", "false_positive_weight": "weight"}
     return ", ".join(f"{symbols[name]} {value:,}" for name, value in values.items() if name in symbols)
 
 
@@ -70,7 +75,8 @@ def _gain(model: str, method: str) -> str:
     return "" if method == "CE" else percent(IMPROVEMENT[model][method])
 
 
-def _sentence(entry: Mapping[str, Any], row: Mapping[str, Any], select_by: str) -> str:
+def improvement_sentence(entry: Mapping[str, Any], row: Mapping[str, Any], select_by: str, published_on: str) -> str:
+    """By how much a cell differs from CE, and whether the seeds can tell."""
     gain = row["ours"][select_by]
     told = (
         "which one seed cannot tell from chance"
@@ -81,5 +87,5 @@ def _sentence(entry: Mapping[str, Any], row: Mapping[str, Any], select_by: str) 
     )
     return (
         f"{entry['data']['name']}, {cell_name(row['model'], row['method'])}: {percent(gain['mean'])} ± "
-        f"{gain['sd']:.2f} over CE, {told}; published, over the paper's data: {percent(row['published'])}."
+        f"{gain['sd']:.2f} over CE, {told}; published, {published_on}: {percent(row['published'])}."
     )
