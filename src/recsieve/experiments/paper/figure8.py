@@ -27,7 +27,7 @@ def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
         for value in values
         for run in varied_runs(data, options, model, knob, value)
     ]
-    return list(dict.fromkeys(plain + varied))  # the presets are on more than one curve
+    return plain + varied
 
 
 def models(options: Options) -> tuple[str, ...]:

@@ -42,8 +42,8 @@ def reproduce_result(
     for data in data_sets:
         store.add_data(data)
     while True:  # a sweep asks for more once its grid is trained
-        wanted = [(data, result.runs(data, options, store.records(data))) for data in data_sets]
-        tasks = [task for data, runs in wanted for task in store.missing(data, runs)]
+        wanted = [(data, dict.fromkeys(result.runs(data, options, store.records(data)))) for data in data_sets]
+        tasks = [task for data, runs in wanted for task in store.missing(data, list(runs))]
         n_wanted = sum(len(runs) for _, runs in wanted)
         if n_wanted:
             train_missing(tasks, n_wanted - len(tasks), workers or cores(), announce, progress)

@@ -69,9 +69,14 @@ class RunSpec:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        knobs = [f"{value:g}" if isinstance(value, float) else str(value) for _, value in self.knobs]
+        knobs = [f"{value:g}" for _, value in self.knobs if not isinstance(value, str)]
         users = [] if self.users is None else [f"u{self.users}"]
         return "-".join([self.model, self.method, *knobs, self.fidelity, f"e{self.epochs}", *users, f"seed{self.seed}"])
+
+    @property
+    def check_every(self) -> int:
+        """Steps from one look at the losses to the next: ten for each validation, for much happens in the first."""
+        return max(1, self.every // 10)
 
     def with_knobs(self, **changes: int | float | str) -> RunSpec:
         """The same run with other knobs."""
@@ -83,11 +88,8 @@ class RunSpec:
         return make_settings({
             **method.settings(self.model), "denoiser": method.denoiser, "denoiser_options": dict(self.knobs),
             "select_by": OWN_LOSS, "epochs": self.epochs, "patience": 1_000_000, "batch_size": published.BATCH,
-            "seed": self.seed, "validate_every": max(1, self.every // CHECKS),
+            "seed": self.seed, "validate_every": self.check_every,
         })  # fmt: skip
-
-
-CHECKS = 10  # between two validations: losses are looked at ten times as often, for most happens in the first epoch
 
 
 def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:

@@ -17,7 +17,7 @@ from recsieve.evaluation.groups import sparsity_groups
 from recsieve.evaluation.metrics import Evaluation, evaluate
 from recsieve.experiments.paper.methods import METHODS
 from recsieve.experiments.paper.probe import Probe
-from recsieve.experiments.paper.runs import CHECKS, CUTOFFS, NDCG, OWN_LOSS, PROBES, VALIDATIONS, RunSpec
+from recsieve.experiments.paper.runs import CUTOFFS, NDCG, OWN_LOSS, PROBES, VALIDATIONS, RunSpec
 from recsieve.losses import binary_cross_entropy
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
@@ -66,13 +66,15 @@ class Watch:
         self.validations: list[dict[str, float]] = []
         self.probes: list[dict[str, float]] = []
         self.training: Training | None = None
-        self._checks = 0
+        self._next_validation = run.every
 
     def __call__(self, training: Training) -> float:
         """Look at the losses often in the first epoch and at every validation, which comes less often."""
-        self._checks += 1
         self.training = training
-        due = self._checks % CHECKS == 0 or training.step == training.total_steps
+        due = (
+            training.step + self._run.check_every // 2 >= self._next_validation or training.step == training.total_steps
+        )
+        self._next_validation += self._run.every if due else 0
         if self.probe.usable and (due or training.step <= training.steps_per_epoch):
             self.probes.append({"step": training.step, **self.probe.look(training.model)})
         return self._validate(training) if due else float("-inf")
