@@ -20,7 +20,7 @@ def row(strategy, **judgements):
 def test_no_difference_is_said_with_what_could_not_have_been_shown():
     rows = [row("CE"), row("T-CE", against_baseline=judged("no difference found", 0.004, -0.008, 0.016))]
     assert [plain(line) for line in sentences(rows, "ndcg@20")] == [
-        "T-CE: no difference found to CE (+0.4 % ndcg@20, 95 % interval −0.8 % … +1.6 %); a difference below 1.9 % "
+        "T-CE: no difference from CE found (+0.4 % ndcg@20, 95 % interval −0.8 % … +1.6 %); a difference below 1.9 % "
         "could not have been shown with this data."
     ]
 

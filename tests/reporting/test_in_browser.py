@@ -84,7 +84,7 @@ def test_a_comparison_is_drawn_sortable_and_asks_nothing_of_the_network(compare,
     assert seen["requests"] == []
     assert seen["charts"] == seen["pictures"] == 5
     assert seen["drawn"] > 10
-    assert seen["up"] == sorted(seen["before"], key=float)
+    assert seen["up"] == sorted(seen["before"], key=lambda cell: float(cell.split("\u00a0")[0]))
     assert seen["down"] == seen["up"][::-1]
     assert not seen["overflow"]
 

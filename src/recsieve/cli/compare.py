@@ -73,7 +73,7 @@ def compare(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))
         return
-    from recsieve.reporting.comparison import summary_rows
+    from recsieve.reporting.comparison_tables import summary_rows
     from recsieve.reporting.tables import rows_table, show
 
     header_row, rows = summary_rows(comparison.result)

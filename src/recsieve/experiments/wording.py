@@ -52,7 +52,7 @@ def _sentence(name: str, judged: Mapping[str, Any], metric: str) -> str:
     found = (
         f"{name}: {judged['verdict']} than {judged['against']}"
         if judged["verdict"] != "no difference found"
-        else f"{name}: no difference found to {judged['against']}"
+        else f"{name}: no difference from {judged['against']} found"
     )
     size = f"({percent(judged['relative'])} {metric}, 95 % interval {percent(low)} … {percent(high)})"
     if judged["verdict"] != "no difference found":

@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from recsieve.experiments.wording import percent
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.comparison_charts import (
     Panels,
@@ -21,6 +20,7 @@ from recsieve.reporting.comparison_charts import (
     selection_panels,
     validation_panels,
 )
+from recsieve.reporting.comparison_tables import detection_rows, full_rows
 from recsieve.reporting.page import Section, write_page
 
 RESULT = "comparison.json"
@@ -105,53 +105,25 @@ TEXTS = {
 }  # fmt: skip
 
 
+FOUND = (
+    "ROC AUC for known false positives within each group: head items have half of all interactions, and users are in "
+    "thirds by activity. A score that is good overall but not within head and within tail has found rare items, not "
+    "noise."
+)
+
+
 def sections(result: Mapping[str, Any], panels: Mapping[str, Panels]) -> list[Section]:
     """The answer first, then the evidence, then how it was made."""
-    header, rows = full_rows(result)
     drawn = {name: Section(*_text(name), panels=[_fluid(chart) for chart in panels[name].values()]) for name in panels}
     first = [
-        Section("The answer", [result["answer"]], points=result["conclusions"]),
+        Section("The answer", lead=result["answer"], points=result["conclusions"]),
         *(drawn[name] for name in ("effects",) if name in drawn),
-        Section("All numbers", [_about_numbers(result)], header=header, rows=rows),
+        Section("All numbers", [_about_numbers(result)], *full_rows(result)),
     ]
     rest = [drawn[name] for name in ("noise", "validations", "selection", "losses", "detection") if name in drawn]
-    found = detection_rows(result)
-    table = Section("Noise found among popular and rare items, active and other users", *_found(found))
+    header, found = detection_rows(result["rows"])
+    table = Section("Noise found among popular and rare items, active and other users", [FOUND], header, found)
     return [*first, *rest, *([table] if found else []), Section("How this was made", points=provenance(result))]
-
-
-GROUPS = ("head items", "tail items", "low activity", "medium activity", "high activity")
-
-
-def detection_rows(result: Mapping[str, Any]) -> list[list[Any]]:
-    """ROC AUC of each score overall and by group, next to the epoch that was selected."""
-    rows = []
-    for row in result["rows"]:
-        for score, groups in row["detection"].items():
-            if score == "weight" or row["role"] == "baseline":
-                everything = groups["all"]
-                measures = [
-                    everything[name] for name in ("roc_auc", "average_precision", "selected", "precision", "recall")
-                ]
-                start = [
-                    row["noise"],
-                    row["model"],
-                    row["strategy"],
-                    {"weight": "dropped or weighed down"}.get(score, score),
-                ]
-                rows.append([*start, *measures, *(groups.get(name, {}).get("roc_auc") for name in GROUPS)])
-    return rows
-
-
-def _found(rows: list[list[Any]]) -> tuple[list[str], list[str], list[list[Any]]]:
-    text = (
-        "ROC AUC for known false positives within each group: head items have half of all interactions, and users are "
-        "in thirds by activity. A score that is good overall but not within head and within tail has found rare items, "
-        "not noise."
-    )
-    header = ["noise", "model", "strategy", "by", "ROC AUC", "average precision", "share selected", "precision",
-              "recall", *(f"AUC, {name}" for name in GROUPS)]  # fmt: skip
-    return [text], header, rows
 
 
 def _text(name: str) -> tuple[str, list[str]]:
@@ -167,42 +139,10 @@ def _fluid(chart: Any) -> dict[str, Any]:
 def _about_numbers(result: Mapping[str, Any]) -> str:
     return (
         "Means over the seeds and their standard deviation. p-values are corrected (Holm) for all "
-        f"{result['comparisons']} comparisons on this page. Noise shown @20 is the share of a user's held-out false "
+        f"{result['comparisons']} comparisons on this page. A strategy beats popularity if it is better than dropping "
+        "the interactions with the least popular items. Noise shown @20 is the share of a user's held-out false "
         "positives that come back among the 20 best: lower is better. Click on a column to sort by it."
     )
-
-
-def summary_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """A row for each strategy: the metric, the difference to plain CE, and the verdict."""
-    metric = result["config"]["metric"]
-    where = [name for name in ("noise", "model") if len({row[name] for row in result["rows"]}) > 1]
-    header = [*where, "strategy", metric, "±", "change", "95 % interval", "p", "verdict"]
-    rows = []
-    for row in result["rows"]:
-        value, judged = row["metrics"][metric], row.get("against_baseline")
-        start = [*(row[name] for name in where), row["strategy"], value["mean"], value["sd"]]
-        rows.append([*start, *(_judged(judged) if judged else ["", "", None, "(baseline)"])])
-    return header, rows
-
-
-def full_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """The summary and what else was measured."""
-    header, rows = summary_rows(result)
-    more = {"recall@20": "Recall@20", "recall@50": "Recall@50", "false_positives_recommended@20": "noise shown @20",
-            "coverage@20": "coverage @20"}  # fmt: skip
-    known = [name for name in more if name in result["rows"][0]["metrics"]]
-    header += ["beats popularity control", *(more[name] for name in known), "epoch kept", "seconds"]
-    for row, cells in zip(result["rows"], rows, strict=True):
-        popularity = row.get("against_popularity")
-        verdict = "–" if popularity is None else f"{popularity['verdict']} ({percent(popularity['relative'])})"
-        measures = [row["metrics"][name]["mean"] for name in known]
-        cells += [verdict, *measures, round(row["epoch_selected"]["mean"]), round(row["seconds"]["mean"])]
-    return header, rows
-
-
-def _judged(judged: Mapping[str, Any]) -> list[Any]:
-    low, high = judged["interval"]
-    return [percent(judged["relative"]), f"{percent(low)} … {percent(high)}", judged["adjusted_p"], judged["verdict"]]
 
 
 def provenance(result: Mapping[str, Any]) -> list[str]:

@@ -49,7 +49,7 @@ def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
         _percent("smallest", "smallest that could be shown %"),
     ]  # fmt: skip
     base = alt.Chart(alt.Data(values=values)).encode(y=strategy, color=colour, tooltip=tooltip)
-    change = f"change of {metric} against plain CE, %"
+    change = f"change of {metric}, %"
     interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=change), x2="high:Q")
     point = base.mark_point(filled=True, size=90, opacity=1).encode(x="change:Q")
     plain = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#8a97a6").encode(x="zero:Q")
@@ -133,7 +133,7 @@ def _losses(table: pl.DataFrame, title: str) -> Any:
             x=alt.X("epoch:Q", title="epoch"),
             y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
             color=_strategy_colour(),
-            strokeDash=alt.StrokeDash("kind:N", title=None, legend=alt.Legend(orient="bottom", columns=2)),
+            strokeDash=alt.StrokeDash("kind:N", title=None, legend=_legend()),
             opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
             tooltip=["strategy:N", "kind:N", "epoch:Q", alt.Tooltip("value:Q", format=".4f")],
         )
@@ -158,7 +158,7 @@ def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> An
         .encode(
             x=alt.X("value:Q", title=f"test {metric}", scale=alt.Scale(zero=False)),
             y=alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)),
-            color=alt.Color("criterion:N", title=None, legend=alt.Legend(orient="bottom", columns=2, labelLimit=220)),
+            color=alt.Color("criterion:N", title=None, legend=_legend()),
             shape="criterion:N",
             tooltip=["strategy:N", "criterion:N", alt.Tooltip("value:Q", format=".4f")],
         )
@@ -217,8 +217,12 @@ def panel_name(model: str, noise: str) -> str:
 
 
 def _strategy_colour() -> alt.Color:
-    legend = alt.Legend(orient="bottom", columns=2, labelLimit=220)
-    return alt.Color("strategy:N", title=None, sort=None, scale=alt.Scale(scheme="tableau10"), legend=legend)
+    return alt.Color("strategy:N", title=None, sort=None, scale=alt.Scale(scheme="tableau10"), legend=_legend())
+
+
+def _legend() -> alt.Legend:
+    """Below the chart; the page puts it into one column where there is no room for two."""
+    return alt.Legend(orient="bottom", columns=2, labelLimit=240)
 
 
 def _percent(field: str, title: str) -> alt.Tooltip:

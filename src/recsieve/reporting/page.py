@@ -19,7 +19,10 @@ from recsieve.reporting.tables import number, numeric
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, some text, and perhaps a list, a table, a chart, or charts side by side where there is room."""
+    """A heading, some text, and perhaps a list, a table, a chart, or charts side by side where there is room.
+
+    `lead` is the sentence that somebody in a hurry reads.
+    """
 
     heading: str
     paragraphs: Sequence[str] = ()
@@ -28,6 +31,7 @@ class Section:
     chart: dict[str, Any] = field(default_factory=dict)  # Vega-Lite
     panels: Sequence[dict[str, Any]] = ()  # the same
     points: Sequence[str] = ()
+    lead: str = ""
 
     @property
     def charts(self) -> list[dict[str, Any]]:
