@@ -5,11 +5,14 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.page import Section, write_page
+from recsieve.reporting.paper.registry import REPORTS
+from recsieve.reporting.paper.report import write_report
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -86,6 +89,18 @@ def test_a_comparison_is_drawn_sortable_and_asks_nothing_of_the_network(compare,
     assert seen["drawn"] > 10
     assert seen["up"] == sorted(seen["before"], key=lambda cell: float(cell.split("\u00a0")[0]))
     assert seen["down"] == seen["up"][::-1]
+    assert not seen["overflow"]
+
+
+@pytest.mark.parametrize("name", ["table3", "figure6", "figure9"])
+def test_a_result_of_the_paper_is_drawn_and_asks_nothing_of_the_network(tmp_path, look, name):
+    path = next(iter(sorted((Path(__file__).parents[2] / "paper" / "results").rglob(f"{name}*.json"))))
+    result = json.loads(path.read_text(encoding="utf-8"))
+    report = REPORTS[name](result)
+    seen = look(write_report(result, report, tmp_path))
+    assert seen["trouble"] == []
+    assert seen["requests"] == []
+    assert seen["charts"] == seen["pictures"] == sum(len(figure.charts) for figure in report.figures)
     assert not seen["overflow"]
 
 

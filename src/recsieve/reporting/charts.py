@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import altair as alt
@@ -30,8 +31,10 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
     return alt.hconcat(*panels).resolve_scale(y="shared")
 
 
-def write_chart(chart: alt.TopLevelMixin, path: Path) -> None:
-    """Write a chart as `path` with the endings .png and .svg."""
-    for format in ("png", "svg"):
+def write_chart(
+    chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[str] = ("png", "svg"), scale: float = 2
+) -> None:
+    """Write a chart as `path` with the ending of each format."""
+    for format in formats:
         with replacing(path.with_suffix(f".{format}")) as temporary:
-            chart.save(str(temporary), format=format, scale_factor=2)
+            chart.save(str(temporary), format=format, scale_factor=scale)

@@ -165,7 +165,7 @@ def mean_over_seeds(frames: Sequence[pl.DataFrame], key: str = "step") -> pl.Dat
     return together.group_by(key, maintain_order=True).mean().sort(key)
 
 
-MOST_POINTS = 120  # of a curve: more is not seen
+MOST_POINTS = 60  # of a curve: more is not seen
 
 
 def thinned(curve: pl.DataFrame) -> list[dict[str, Any]]:

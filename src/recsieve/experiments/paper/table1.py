@@ -23,7 +23,7 @@ def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]
 
 
 def _model(data: DataSet, options: Options, records: Records, model: str) -> dict[str, Any]:
-    rows: dict[str, Any] = {"model": model, "ours": {}}
+    rows: dict[str, Any] = {"model": model, "epochs": options.epochs, "ours": {}}
     for select_by in SELECTIONS:
         cells = {
             method: {

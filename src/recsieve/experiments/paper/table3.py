@@ -91,6 +91,7 @@ def measured(data: DataSet, records: Records, runs: Sequence[RunSpec]) -> dict[s
     """What the runs of a cell gave under each way to select."""
     ended = [records[run] for run in runs]
     return {
+        "epochs": runs[0].epochs,
         "knobs": dict(runs[0].knobs),
         "ours": {
             select_by: {metric: summarise(run.test(select_by)[metric] for run in ended) for metric in metrics(data)}

@@ -32,7 +32,7 @@ def line_chart(
 
 def colour(kind: str = "kind", colours: alt.Scale | None = None) -> alt.Color:
     """A colour for each kind, explained below the chart."""
-    legend = alt.Legend(orient="bottom", columns=2, labelLimit=260)
+    legend = alt.Legend(orient="bottom", columns=3 if colours is METHOD_COLOURS else 2, labelLimit=260)
     return alt.Color(f"{kind}:N", title=None, sort=None, legend=legend, scale=colours or alt.Scale(scheme="tableau10"))
 
 

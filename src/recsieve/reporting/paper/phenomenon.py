@@ -24,6 +24,7 @@ ABOUT = (
     "false positives exceeds that of true positives. ROC AUC: how often the loss tells a false positive from a true "
     "one (0.5 is chance). A gap that goes among equally popular items was popularity, not dislike."
 )
+NO_GAP = 0.02  # less than this is what samples of this size differ by
 HEADER = ("data", "model", "widest at epoch", "true positives", "false positives", "gap", "same popularity",
           "same item", "same user", "gap that popularity explains", "AUC of the loss", "AUC of unpopularity",
           "AUC among equally popular", "gap at the end")  # fmt: skip
@@ -60,13 +61,15 @@ def _row(data: str, model: Mapping[str, Any]) -> list[str]:
 
 def _sentence(data: str, model: Mapping[str, Any]) -> str:
     widest, last, title = model["widest"], model["last"], f"{data}, {model_name(model['model'])}"
-    if widest["gap"] < 0.02:
+    if widest["gap"] < NO_GAP:
         return f"{title}: the losses of false positives are not larger at any time."
     share = model["explained_by_popularity"]
-    verdict = "popularity explains more than all of it" if share > 1 else f"popularity explains {share:.0%} of it"
+    told = "popularity explains all of it" if share >= 1 else f"popularity explains {share:.0%} of it"
     return (
         f"{title}: the losses of false positives are larger by {widest['gap']:.3f} at most, in epoch "
-        f"{widest['epoch']:.1f}, and by {last['gap']:.3f} at the end; {verdict}. The loss tells them with an AUC of "
-        f"{widest['auc']:.3f}, unpopularity alone with {widest['auc_popularity']:.3f}, the loss among equally popular "
-        f"items with {widest['auc_within_popularity']:.3f}."
+        f"{widest['epoch']:.1f}, and {told}: than those of true positives on equally popular items they are larger by "
+        f"{widest['gap_same_popularity']:.3f} then, and by {last['gap_same_popularity']:.3f} at the end (the whole gap "
+        f"is {last['gap']:.3f} there). In that epoch the loss tells false positives with an AUC of "
+        f"{widest['auc']:.3f}, unpopularity alone with {widest['auc_popularity']:.3f}, and the loss among equally "
+        f"popular items with {widest['auc_within_popularity']:.3f}."
     )

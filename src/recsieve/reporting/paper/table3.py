@@ -40,7 +40,7 @@ def measured_table(entry: Mapping[str, Any], select_by: str) -> Table:
         values = [_value(cell, metric, select_by) for metric in metrics]
         gain = gains.get((cell["model"], cell["method"]))
         told = "" if gain is None else f"{percent(gain['mean'])} ± {gain['sd']:.2f}"
-        epoch = f"{cell['chosen_epoch'][select_by]['mean']:.1f}"
+        epoch = f"{cell['chosen_epoch'][select_by]['mean']:.1f} of {cell['epochs']}"
         rows.append([cell_name(cell["model"], cell["method"]), *values, told, epoch, knobs(cell["knobs"])])
     header = ("", *(metric_name(metric) for metric in metrics), "RI", "epoch chosen", "settings")
     return Table(f"{entry['data']['name']}, chosen by {SELECTIONS[select_by]}", header, rows, [entry["data"]["about"]])
