@@ -4,7 +4,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
+
+from recsieve.errors import RunError
 
 
 @contextmanager
@@ -19,6 +22,24 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; at the end it becomes `folder`, which has to be new or empty, or is removed."""
+    folder = folder.resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"'{folder}' exists and is not an empty folder: give a new one, or remove it first.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+        complete = Path(temporary) / "complete"
+        complete.mkdir()
+        yield complete
+        if folder.exists():  # it may be the folder that somebody stands in, so it stays
+            for file in complete.iterdir():
+                file.rename(folder / file.name)
+        else:
+            complete.rename(folder)
 
 
 def write_text(path: Path, text: str) -> None:

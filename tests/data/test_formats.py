@@ -204,3 +204,17 @@ def test_codes_are_dense_and_small():
     data = read_interactions(ROWS)
     assert data.users.dtype == data.items.dtype == np.int32
     assert data.n_users == 2
+
+
+def test_a_frame_that_we_wrote_is_read_back_with_its_flags(small_data):
+    data = small_data()
+    again = read_interactions(data.to_frame())
+    assert again.to_frame().equals(data.to_frame())
+
+
+def test_a_column_false_positive_is_believed_only_where_it_says_yes_or_no_and_no_rule_is_given():
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "false_positive": [0, 1], "rating": [1, 5]})
+    assert read_interactions(frame).is_false_positive.tolist() == [False, True]
+    assert read_interactions(frame, false_positive="rating < 3").is_false_positive.tolist() == [True, False]
+    told = frame.with_columns(false_positive=pl.Series(["perhaps", "no"]))
+    assert not read_interactions(told).has_flags

@@ -9,6 +9,7 @@ import sys
 import typer
 
 from recsieve.cli.compare import compare
+from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 for command in (demo, train, evaluate, recommend, compare, tune, describe, simulate):
     app.command()(command)
+app.add_typer(convert, name="convert")
 app.add_typer(paper, name="paper")
 
 

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 # How the columns with a known meaning are called here, so that they cannot be taken for a column of the user.
 USER, ITEM, TIME, WEIGHT = ":user", ":item", ":time", ":weight"
 _CUT_SHORT = ":cut short"
+# A column that says it already, as `Interactions.to_frame` writes it: it is believed where no rule is given.
+OWN_FLAG = "false_positive"
 
 # Names to guess from, the likeliest first, without capitals, blanks and underscores.
 _USER_NAMES = (
@@ -104,7 +106,7 @@ def _signals(names: Names, table: Table) -> list[str]:
     """The columns from which false positives are told."""
     if names.false_positive is not None:
         return columns_of(names.false_positive)
-    return ["rating"] if table.is_authors else []
+    return ["rating"] if table.is_authors else [OWN_FLAG]
 
 
 def _collect(table: Table, wanted: list[pl.Expr]) -> pl.DataFrame:

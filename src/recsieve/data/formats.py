@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.columns import ITEM, TIME, USER, WEIGHT, Names, Rows, read_rows
+from recsieve.data.columns import ITEM, OWN_FLAG, TIME, USER, WEIGHT, Names, Rows, read_rows
 from recsieve.data.filtering import merge_repeats
 from recsieve.data.ids import encode_ids, ids_as_codes
 from recsieve.data.interactions import TRUE, UNKNOWN, Interactions
@@ -33,8 +33,8 @@ def read_interactions(
 
     `source` is CSV or TSV (also .gz, .zst), Parquet, a folder of either, a RecBole .inter file, a file of the paper's
     authors, or a polars or pandas frame. `user`, `item` and `time` name columns, and are guessed if left out.
-    `false_positive` is a rule over columns that marks noise, such as `rating < 3`; `header` overrules what the first
-    line looks like.
+    `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
+    with yes and no is believed. `header` overrules what the first line looks like.
     """
     rows = read_rows(source, Names(user, item, false_positive, time, weight), header)
     data = encode([rows], false_positive)[0]
@@ -62,10 +62,10 @@ def encode(parts: list[Rows], rule: str | None) -> list[Interactions]:
 
 
 def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None) -> NDArray[np.int8]:
-    """Tell true from false positives by the rule, or in the authors' files by their flag."""
+    """Tell true from false positives by the rule, or by the flag that the authors' files and our own have."""
     clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
     if rule is None:
-        rule = _authors_rule(frame, parts)
+        rule = _authors_rule(frame, parts) or _own_rule(frame)
     else:
         for name in columns_of(rule):
             if name not in frame.columns and not clean.all():
@@ -89,6 +89,14 @@ def _authors_rule(frame: pl.DataFrame, parts: list[Rows]) -> str | None:
         'say it with a rule, such as false_positive="rating < 3"'
     )
     return None
+
+
+def _own_rule(frame: pl.DataFrame) -> str | None:
+    """A column false_positive of yes and no is the rule."""
+    if OWN_FLAG not in frame.columns:
+        return None
+    column = frame[OWN_FLAG]
+    return OWN_FLAG if column.dtype == pl.Boolean or is_zero_or_one(column) else None
 
 
 def _without_empty_flags(data: Interactions) -> Interactions:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from recsieve.data.world_config import WorldConfig
-from recsieve.errors import RunError
+from recsieve.files import new_folder
 
 PARTS = ("train", "validation", "test")
 
@@ -55,22 +54,12 @@ class World:
 
 def write_world(world: World, folder: Path) -> None:
     """Write a world to a new or empty folder: its three parts, the rule, and the latent truth in `world/`."""
-    folder = folder.resolve()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"'{folder}' exists and is not an empty folder: give a new one, or remove it first.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-        complete = Path(temporary) / "complete"
+    with new_folder(folder) as complete:
         _write_files(world, complete)
-        if folder.exists():  # it may be the folder that somebody stands in, so it stays
-            for file in complete.iterdir():
-                file.rename(folder / file.name)
-        else:
-            complete.rename(folder)
 
 
 def _write_files(world: World, folder: Path) -> None:
-    (folder / "world").mkdir(parents=True)
+    (folder / "world").mkdir()
     for part in PARTS:
         world.log.filter(pl.col("part") == part).drop("part").write_parquet(folder / f"{part}.parquet")
     about = {

@@ -1,0 +1,155 @@
+"""recsieve convert"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recsieve.cli.options import Json, KCore, Seed, SplitBy
+
+if TYPE_CHECKING:
+    from recsieve.data.raw.conversion import Progress
+    from recsieve.data.raw.source import RawSource
+
+convert = typer.Typer(
+    help="Public data sets as published, turned into train, validation and test of the paper's kind.",
+    no_args_is_help=True,
+)
+
+Out = Annotated[Path, typer.Option(help="Folder for the split; it must be new or empty.")]
+Below = Annotated[float, typer.Option(help="A rating below this is a false positive.")]
+
+
+@convert.command()
+def adressa(
+    source: Annotated[Path, typer.Argument(help="Folder with an event log for each day (or one of them), also .gz.")],
+    out: Out,
+    below: Annotated[float, typer.Option(help="A click with fewer seconds of active time is a false positive.")] = 10.0,
+    unmeasured: Annotated[
+        str, typer.Option(help="Clicks without an active time: leave-out, false (take them for noise) or unknown.")
+    ] = "leave-out",
+    k_core: KCore = 0,
+    split: SplitBy = "random",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """News clicks from the event logs of Adressa."""
+    from recsieve.data.raw.adressa import Adressa
+
+    _convert(Adressa(source, below, unmeasured), "adressa", out, k_core, split, seed, as_json)  # type: ignore[arg-type]
+
+
+@convert.command()
+def amazon(
+    source: Annotated[
+        Path, typer.Argument(help="Reviews (JSON lines) or ratings alone (CSV) of a category, also .gz.")
+    ],
+    out: Out,
+    below: Below = 3.0,
+    k_core: KCore = 0,
+    split: SplitBy = "random",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Purchases from a file of Amazon's reviews, of the 2014, 2018 or 2023 release."""
+    from recsieve.data.raw.amazon import Amazon
+
+    _convert(Amazon(source, below), "amazon-book", out, k_core, split, seed, as_json)
+
+
+@convert.command()
+def yelp(
+    source: Annotated[
+        Path, typer.Argument(help="Folder with the review and the business file (JSON lines, also .gz).")
+    ],
+    out: Out,
+    below: Below = 3.0,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Of the businesses to keep; repeat for several. [Restaurants and Bars]")
+    ] = None,
+    k_core: KCore = 0,
+    split: SplitBy = "random",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Visits to catering businesses from Yelp's open dataset."""
+    from recsieve.data.raw.yelp import CATERING, Yelp
+
+    _convert(Yelp(source, below, tuple(category or CATERING)), "yelp", out, k_core, split, seed, as_json)
+
+
+@convert.command()
+def movielens(
+    source: Annotated[Path, typer.Argument(help="ratings.dat, u.data or ratings.csv, or the folder with it.")],
+    out: Out,
+    below: Below = 3.0,
+    k_core: KCore = 0,
+    split: SplitBy = "random",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Movies seen from any of the MovieLens files."""
+    from recsieve.data.raw.movielens import MovieLens
+
+    _convert(MovieLens(source, below), None, out, k_core, split, seed, as_json)
+
+
+def _convert(
+    source: "RawSource", published: str | None, out: Path, k_core: int, split: str, seed: int, as_json: bool
+) -> None:
+    from recsieve.data.raw.conversion import convert as convert_files
+
+    with _reading() as progress:
+        about = convert_files(source, out, k_core=k_core, split=split, seed=seed, progress=progress)
+    if as_json:
+        typer.echo(json.dumps({"folder": str(out), **about}))
+    else:
+        _show(about, published, out)
+
+
+def _show(about: dict[str, Any], published: str | None, out: Path) -> None:
+    """Print the counts of the training part, beside those of the paper's Table 2 where it has the data set."""
+    from recsieve.experiments.paper.published import TABLE2
+    from recsieve.reporting.tables import rows_table, show
+
+    counts = ("users", "items", "interactions", "false_positives")
+    table2 = TABLE2.get(published or "", {})
+    rows = [
+        (name.replace("_", " "), f"{about['train'][name]:,}", *([f"{table2[name]:,}"] if table2 else []))
+        for name in counts
+        if about["train"][name] is not None
+    ]
+    header = ("training part", "here", *(["the paper's Table 2"] if table2 else []))
+    show(rows_table(header, rows))
+    parts = about["parts"]
+    typer.echo(
+        f"{about['lines']:,} lines read, {about['lines_left_out']:,} of them no interaction to keep, "
+        f"{about['repeated_pairs']:,} repeated pairs made one; false positives: {about['false_positive']}\n"
+        f"validation {parts['validation']:,}, test {parts['test']:,} (and {parts['test_false_positives']:,} false "
+        f"positives set aside): {out}\ntrain on it: recsieve train {out}"
+    )
+
+
+@contextmanager
+def _reading() -> Iterator[Callable[["Progress"], None]]:
+    """Draw how much of the files has been read, on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    columns = (TextColumn("reading"), BarColumn(20), DownloadColumn(), TimeRemainingColumn())
+    note_column = TextColumn("{task.fields[note]}")
+    with Bar(*columns, note_column, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading", total=None, note="")
+
+        def show(progress: "Progress") -> None:
+            note = f"{progress.interactions:,} interactions"
+            if progress.bytes_read >= progress.total_bytes:
+                note += ": splitting and writing"
+            bar.update(task, completed=progress.bytes_read, total=progress.total_bytes, note=note)
+
+        yield show

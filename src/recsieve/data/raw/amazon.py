@@ -1,0 +1,70 @@
+"""Amazon's reviews: JSON lines of any of the releases (2014, 2018, 2023), or their files of ratings alone.
+
+Reviews have reviewerID, asin, overall, unixReviewTime (2014, 2018) or user_id, parent_asin, rating, timestamp (2023, in
+milliseconds). Ratings are lines of user,item,rating,timestamp in 2014, of item,user,rating,timestamp in 2018, and in
+2023 have a header.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from recsieve.data.raw.blocks import Block, cells, json_fields
+from recsieve.data.raw.source import FLAG, ITEM, TIME, USER, existing, number, seconds
+from recsieve.errors import DataError
+
+_FIELDS = {
+    USER: ("reviewerID", "user_id"),
+    ITEM: ("parent_asin", "asin"),  # 2023 has both: variants of a product share their parent
+    "rating": ("overall", "rating"),
+    TIME: ("unixReviewTime", "timestamp"),
+}
+_ASIN_LENGTH = 10
+_HEADER = b"user_id,"
+
+
+@dataclass(frozen=True)
+class Amazon:
+    """Purchases with ratings; one that was rated below `below` is a false positive."""
+
+    source: Path
+    below: float = 3.0
+
+    @property
+    def rule(self) -> str:
+        return f"rating < {self.below:g}"
+
+    def files(self) -> list[Path]:
+        if existing(self.source).is_dir():
+            raise DataError(f"{self.source} is a folder: give one file, such as reviews_Books_5.json.gz.")
+        return [self.source]
+
+    def rows(self, block: Block) -> pl.DataFrame:
+        reviews = _from_json(block) if block.text.lstrip()[:1] == b"{" else _from_cells(block)
+        return reviews.select(
+            USER, ITEM, (number("rating") < self.below).alias(FLAG), seconds(TIME).alias(TIME)
+        ).drop_nulls(FLAG)
+
+
+def _from_json(block: Block) -> pl.DataFrame:
+    names = [name for names in _FIELDS.values() for name in names]
+    reviews = json_fields(block, names)
+    return reviews.select(pl.coalesce(names).alias(role) for role, names in _FIELDS.items())
+
+
+def _from_cells(block: Block) -> pl.DataFrame:
+    has_header = block.first_line == 1 and block.text.startswith(_HEADER)
+    text = block.text.partition(b"\n")[2] if has_header else block.text
+    names = ("first", "second", "rating", TIME)
+    rows = cells(Block(text, block.path, block.first_line + has_header, block.bytes_read), ",", names)
+    user, item = ("second", "first") if _has_items_first(rows) else ("first", "second")
+    return rows.rename({user: USER, item: ITEM})
+
+
+def _has_items_first(rows: pl.DataFrame) -> bool:
+    """Whether the items stand before the users: an ASIN has ten characters, and most ids of users have more."""
+    first, second = (rows[name].str.len_chars().eq(_ASIN_LENGTH).mean() or 0 for name in ("first", "second"))
+    return bool(first > second)  # type: ignore[operator]

@@ -1,0 +1,56 @@
+"""MovieLens: ratings.dat with "::" (1M, 10M), u.data with tabs (100K), or ratings.csv with a header (20M and later)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from recsieve.data.raw.blocks import Block, cells
+from recsieve.data.raw.source import FLAG, ITEM, TIME, USER, existing, number, seconds
+from recsieve.errors import DataError
+
+NAMES = ("ratings.dat", "u.data", "ratings.csv")
+_CELLS = (USER, ITEM, "rating", TIME)
+_HEADER = b"userId,"
+
+
+@dataclass(frozen=True)
+class MovieLens:
+    """Movies seen, with ratings; one that was rated below `below` is a false positive."""
+
+    source: Path
+    below: float = 3.0
+
+    @property
+    def rule(self) -> str:
+        return f"rating < {self.below:g}"
+
+    def files(self) -> list[Path]:
+        if existing(self.source).is_file():
+            return [self.source]
+        found = [self.source / name for name in NAMES if (self.source / name).is_file()]
+        if len(found) != 1:
+            raise DataError(f"{self.source} should hold one of {', '.join(NAMES)}: give the path of the file.")
+        return found
+
+    def rows(self, block: Block) -> pl.DataFrame:
+        return (
+            _cells_of(block)
+            .select(USER, ITEM, (number("rating") < self.below).alias(FLAG), seconds(TIME).alias(TIME))
+            .drop_nulls(FLAG)
+        )
+
+
+def _cells_of(block: Block) -> pl.DataFrame:
+    first_line = block.text.partition(b"\n")[0]
+    if b"::" in first_line:  # polars cuts at one character: every other cell is what stands between two of them
+        between = [f"between {number}" for number in range(1, 4)]
+        names = [name for pair in zip(_CELLS, [*between, ""], strict=True) for name in pair][:-1]
+        return cells(block, ":", names).select(_CELLS)
+    if b"\t" in first_line:
+        return cells(block, "\t", _CELLS)
+    has_header = block.first_line == 1 and first_line.startswith(_HEADER)
+    text = block.text.partition(b"\n")[2] if has_header else block.text
+    return cells(Block(text, block.path, block.first_line + has_header, block.bytes_read), ",", _CELLS)
