@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,7 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
+from recsieve.audit.labelled import labels_of
 from recsieve.auto.choice import Candidate, Choice, pick, rate
 from recsieve.auto.judging import Judge, Shift, best_shifts, log_popularity, truth_of
 from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, visible
@@ -67,34 +69,34 @@ def hold_contest(
     progress: Callable[[Event], None] | None = None,
 ) -> Contest:
     """Choose among trainings and ranking offsets by NDCG@k on validation; the test is never looked at."""
-    report = progress or (lambda event: None)
     seen = visible(split, options.labels, seed)
-    labels = 0 if seen.train.false_positive is None else int((seen.train.false_positive != UNKNOWN).sum())
-    recipes = (*RECIPES, *([WEIGHTED] if labels else []))
-    total = len(recipes) + bool(labels)
-    noise, evidence = None, "no labels: every held-out interaction counts in full."
-    if labels:
-        report(Began("looking for noise", 1, total))
+    begin = _announcer(progress, len(RECIPES) + 2 * seen.train.has_flags)
+    noise, evidence = None, "nothing is known of it, so that every held-out interaction counts in full."
+    if seen.train.has_flags:
+        begin("looking for noise")
         noise, evidence = estimate_noise(seen.train, seed, control=options.evidence == "popularity", cache=cache)
     fitted: dict[str, Fitted] = {}
-    for recipe in recipes:
-        if recipe.weighted and noise is None:
-            continue
-        report(Began(recipe.name, len(fitted) + 1 + bool(labels), total))
+    for recipe in RECIPES if noise is None else (*RECIPES, WEIGHTED):
+        begin(recipe.name)
         given = replace(seen, train=weighed(seen.train, noise.observed)) if recipe.weighted and noise else seen
         fitted[recipe.name] = train(recipe, given)
-    choice = _choose(fitted, noise, seen, k, seed, labels, evidence)
+    candidates = _judged(fitted, noise, seen, k, seed)
+    criterion = f"NDCG@{k}" if noise is None else f"expected clean NDCG@{k}"
+    chosen, reason = pick(candidates, criterion)
+    labels = int((labels_of(seen.train) != UNKNOWN).sum())
+    choice = Choice(chosen, reason, criterion, labels, evidence, fitted[PLAIN.name].converged, candidates)
     return Contest(fitted, noise, split, choice)
 
 
-def _choose(
-    fitted: Mapping[str, Fitted], noise: NoiseEstimate | None, split: Split, k: int, seed: int,
-    labels: int, evidence: str,
-) -> Choice:  # fmt: skip
-    candidates = _judged(fitted, noise, split, k, seed)
-    criterion = f"NDCG@{k}" if noise is None else f"expected clean NDCG@{k}"
-    chosen, reason = pick(candidates, criterion)
-    return Choice(chosen, reason, criterion, labels, evidence, fitted[PLAIN.name].converged, candidates)
+def _announcer(progress: Callable[[Event], None] | None, total: int) -> Callable[[str], None]:
+    """Tells what is begun, and which of how many it is."""
+    numbers = count(1)
+
+    def begin(name: str) -> None:
+        if progress is not None:
+            progress(Began(name, next(numbers), total))
+
+    return begin
 
 
 def _judged(

@@ -27,20 +27,23 @@ from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.significance import compare_paired
-from recsieve.experiments.config import ComparisonConfig, read_config
+from recsieve.experiments.config import ComparisonConfig, Strategy, read_config
 from recsieve.experiments.study import how_made, load_split, write_result
 from recsieve.models import Model
 from recsieve.recommender import Recommender
 
 log = logging.getLogger(__name__)
 
+LABELLED, CONTROL = "5 % labels", "popularity control"
 # What `auto` may look at. The control gets the same probabilities of noise, handed out by unpopularity alone.
 SETTINGS: dict[str, dict[str, Any]] = {
     "no labels": {"labels": 0.0},
-    "5 % labels": {"labels": 0.05},
-    "popularity control": {"labels": 0.05, "evidence": "popularity"},
+    LABELLED: {"labels": 0.05},
+    CONTROL: {"labels": 0.05, "evidence": "popularity"},
 }
 CHOSEN = "auto"
+# What is held against the control, where it is among the candidates: the choice, weights alone, and the offset alone.
+CONTROLLED = (CHOSEN, "CE, weights 1−P", "CE + log(1−P)")
 METRIC = "ndcg@20"
 
 
@@ -54,8 +57,11 @@ def run_study(config: ComparisonConfig, folder: Path, out: Path, command: str) -
             if not (place / f"{_slug(name)}.parquet").exists():
                 log.warning("seed %d, %s", seed, name)
                 _run(split, config, place, seed, name, options)
-    result = how_made(config, command, started) | {"facts": describe(split.train), "metric": METRIC}
+    tried = {name: Strategy(denoiser="auto", denoiser_options=options) for name, options in SETTINGS.items()}
+    result = how_made(config.model_copy(update={"strategies": tried}), command, started)
+    result |= {"facts": describe(split.train), "metric": METRIC}
     result["settings"] = {name: _conclude(folder, config.seeds, name) for name in SETTINGS}
+    result["against_control"] = _control(folder, config.seeds)
     write_result(out, result)
     return result
 
@@ -78,21 +84,37 @@ def _test(model: Model, split: Split, seen: Any) -> NDArray[np.float64]:
 
 def _conclude(folder: Path, seeds: int, name: str) -> dict[str, Any]:
     """What was chosen with each seed, how it did on the test against plain CE, and how all the others did."""
-    frames = [pl.read_parquet(folder / str(seed) / f"{_slug(name)}.parquet") for seed in range(seeds)]
+    frames = _frames(folder, seeds, name)
     choices = [json.loads((folder / str(seed) / f"{_slug(name)}.json").read_text("utf-8")) for seed in range(seeds)]
-    plain = np.array([frame[PLAIN.name].to_numpy() for frame in frames])
+    plain = _of_users(frames, PLAIN.name)
     return {
         "labels": [choice["labels"] for choice in choices],
         "evidence": choices[0]["evidence"],
         "converged": all(choice["converged"] for choice in choices),
         "chosen": [choice["chosen"] for choice in choices],
-        "auto": _against(np.array([frame[CHOSEN].to_numpy() for frame in frames]), plain),
+        "auto": _against(_of_users(frames, CHOSEN), plain),
         "candidates": [_candidate(kind, frames, choices, plain) for kind in frames[0].columns if kind != CHOSEN],
     }
 
 
+def _control(folder: Path, seeds: int) -> dict[str, Any]:
+    """What labels gain beyond the control, which has the same probabilities by unpopularity."""
+    labelled, control = (_frames(folder, seeds, name) for name in (LABELLED, CONTROL))
+    known = [kind for kind in CONTROLLED if kind in labelled[0].columns and kind in control[0].columns]
+    return {kind: _against(_of_users(labelled, kind), _of_users(control, kind)) for kind in known}
+
+
+def _frames(folder: Path, seeds: int, name: str) -> list[pl.DataFrame]:
+    return [pl.read_parquet(folder / str(seed) / f"{_slug(name)}.parquet") for seed in range(seeds)]
+
+
+def _of_users(frames: Sequence[pl.DataFrame], kind: str) -> NDArray[np.float64]:
+    """The test score of each user: (seeds, users)."""
+    return np.array([frame[kind].to_numpy() for frame in frames])
+
+
 def _against(method: NDArray[np.float64], plain: NDArray[np.float64]) -> dict[str, Any]:
-    """The change of the test score against plain CE: (seeds, users), the same users of both."""
+    """The change of the test score against another: (seeds, users), the same users of both."""
     base = float(plain.mean())
     changes = method.mean(1) / plain.mean(1) - 1
     result = {
@@ -111,7 +133,7 @@ def _candidate(
     kind: str, frames: Sequence[pl.DataFrame], choices: Sequence[Mapping[str, Any]], plain: NDArray[np.float64]
 ) -> dict[str, Any]:
     rated = [next(one for one in choice["candidates"] if _kind(one) == kind) for choice in choices]
-    test = _against(np.array([frame[kind].to_numpy() for frame in frames]), plain)
+    test = _against(_of_users(frames, kind), plain)
     return {
         "candidate": kind,
         "gammas": [one["gamma"] for one in rated],
