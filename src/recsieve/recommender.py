@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -18,7 +16,7 @@ from recsieve.audit.pair_noise import PairNoise
 from recsieve.auto import Choice, Contest, hold_contest
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
-from recsieve.auto.recipes import PLAIN, Recipe
+from recsieve.auto.recipes import Recipe, checkpoint_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
@@ -127,7 +125,7 @@ class Recommender:
             raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
 
         def train(recipe: Recipe, data: Split) -> Recommender:
-            path = None if checkpoint is None else checkpoint.with_name(_checkpoint_name(checkpoint, recipe, data))
+            path = None if checkpoint is None else checkpoint_of(recipe, data.train, checkpoint)
             strategy = {"denoiser": recipe.denoiser, "denoiser_options": dict(recipe.options)}
             part = Recommender(**settings.model_dump() | strategy)
             going_on = resume and path is not None and path.exists()
@@ -342,16 +340,6 @@ def _offset_of(run: RunFolder, model: Model) -> Offset:
     if not fits:
         raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.")
     return offset
-
-
-def _checkpoint_name(checkpoint: Path, recipe: Recipe, data: Split) -> str:
-    """A name of its own for each training; other weights are another training."""
-    if recipe == PLAIN:
-        return checkpoint.name
-    weights = (
-        sha256(data.train.weight.tobytes()).hexdigest()[:8] if recipe.weighted and data.train.weight is not None else ""
-    )
-    return f"{re.sub(r'[^A-Za-z0-9]+', '-', f'{recipe.name} {weights}').strip('-')}{checkpoint.suffix}"
 
 
 def _describe(denoiser: Denoiser) -> dict[str, Any]:

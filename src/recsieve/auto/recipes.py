@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,3 +38,12 @@ def weighed(train: Interactions, noise: NDArray[np.floating]) -> Interactions:
     """The interactions with weights 1 − P, times those that they were given."""
     trust = (1 - noise).astype(np.float32)
     return replace(train, weight=trust if train.weight is None else train.weight * trust)
+
+
+def checkpoint_of(recipe: Recipe, train: Interactions, plain: Path) -> Path:
+    """A file of its own beside that of plain CE; a training with other weights is another training."""
+    if recipe == PLAIN:
+        return plain
+    weights = train.weight if recipe.weighted else None
+    mark = "" if weights is None else sha256(weights.tobytes()).hexdigest()[:8]
+    return plain.with_name(re.sub(r"[^A-Za-z0-9]+", "-", f"{recipe.name} {mark}").strip("-") + plain.suffix)
