@@ -72,7 +72,7 @@ Values = Mapping[tuple[str, Shift], NDArray[np.float64]]  # by training and offs
 def rate(values: Values) -> list[Candidate]:
     """Hold every candidate against plain CE, user by user; the best first."""
     plain = values[PLAIN.name, Shift()]
-    base = float(plain.mean()) or math.nan
+    base = float(plain.mean()) or math.inf  # where plain CE finds nothing, nothing can be said in shares of it
     adjusted = holm([_p_value(of_users, plain) for of_users in values.values()])
     rated = [
         Candidate(

@@ -3,7 +3,7 @@
 python -m recsieve.experiments.auto_study findings/ml-100k.toml runs/auto/ml-100k findings/auto/ml-100k.json
 
 The first argument is a comparison's configuration, of which the data, the seeds and the budget are taken; the second
-a folder for trainings, which are not repeated; the third the result.
+a folder for trainings, which are not repeated; the third the result. A fourth takes the place of the seeds.
 """
 
 from __future__ import annotations
@@ -156,5 +156,6 @@ def _slug(name: str) -> str:
 
 if __name__ == "__main__":
     given, runs, target = map(Path, sys.argv[1:4])
-    words = " ".join(["python -m recsieve.experiments.auto_study", *sys.argv[1:4]])
-    run_study(read_config(given), runs, target, words)
+    words = " ".join(["python -m recsieve.experiments.auto_study", *sys.argv[1:]])
+    seeds = {"seeds": int(sys.argv[4])} if len(sys.argv) > 4 else {}
+    run_study(read_config(given, **seeds), runs, target, words)
