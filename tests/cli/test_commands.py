@@ -98,3 +98,18 @@ def test_every_command_that_reads_a_log_has_the_options_for_its_columns(recsieve
 
 def test_defaults_in_brackets_are_told_and_not_taken_for_colours(recsieve):
     assert "[runs/compare-DATA]" in recsieve("compare", "--help").out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--denoiser", "negative-feedback", "--false-positive-weight", 0.3, "--negative-weight", 0.9),
+        ("--model", "nmtr", "--denoiser", "keep-all", "--satisfaction-share", 0.7, "--cascade", "probability"),
+    ],
+)
+def test_what_learns_from_regret_is_trained_and_read_back_with_its_options(recsieve, log, columns, tmp_path, options):
+    assert recsieve("train", log, *columns, "--epochs", 1, "--out", tmp_path / "run", *options).code == 0
+    assert recsieve("evaluate", tmp_path / "run").code == 0
+    without_rule = recsieve("train", log, *columns[:4], "--epochs", 1, "--out", tmp_path / "other", *options)
+    assert (without_rule.code, without_rule.err.count("\n")) == (2, 1)
+    assert "give a rule for false positives" in without_rule.err

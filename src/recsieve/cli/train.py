@@ -13,12 +13,13 @@ from recsieve.cli.options import Columns, Data, Json, K, KCore, Log, Seed, Split
 @reads_log
 def train(
     data: Data,
-    model: Annotated[str, typer.Option(help="gmf, neumf or cdae.")] = "gmf",
+    model: Annotated[str, typer.Option(help="gmf, neumf, cdae, or nmtr (told what was regretted).")] = "gmf",
     denoiser: Annotated[
         str,
         typer.Option(
-            help="keep-all (plain CE), truncated (T-CE), reweighted (R-CE), random-drop, least-popular-drop, or auto: "
-            "choose among strategies and ranking offsets on validation."
+            help="keep-all (plain CE), truncated (T-CE), reweighted (R-CE), random-drop, least-popular-drop, "
+            "negative-feedback (NR: told what was regretted), or auto: choose among strategies and ranking offsets on "
+            "validation."
         ),
     ] = "truncated",
     *,
@@ -39,9 +40,21 @@ def train(
     ] = None,
     beta: Annotated[float | None, typer.Option(help="R-CE: how strongly a large loss lowers the weight. [0.2]")] = None,
     fidelity: Annotated[str | None, typer.Option(help="T-CE: count as the 'paper' or as its 'authors' code.")] = None,
+    false_positive_weight: Annotated[
+        float | None, typer.Option(help="NR: what a regretted interaction counts as a negative, from 0 to 1. [1]")
+    ] = None,
+    negative_weight: Annotated[
+        float | None, typer.Option(help="NR: what an item that was not met counts as a negative. [1]")
+    ] = None,
     factors: Annotated[int | None, typer.Option(min=1, help="Size of the vectors. [32; cdae 200]")] = None,
     corruption: Annotated[float | None, typer.Option(help="CDAE: share of a profile to leave out. [0.5]")] = None,
     activation: Annotated[str | None, typer.Option(help="CDAE: sigmoid, tanh, relu or identity. [sigmoid]")] = None,
+    satisfaction_share: Annotated[
+        float | None, typer.Option(help="NMTR: what satisfaction counts beside clicks in the loss. [0.5]")
+    ] = None,
+    cascade: Annotated[
+        str | None, typer.Option(help="NMTR: what the click passes on, its logit or its probability. [logit]")
+    ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="At most this many epochs.")] = 100,
     patience: Annotated[int, typer.Option(min=1, help="Stop after this many validations without progress.")] = 10,
     batch_size: Annotated[int, typer.Option(min=1, help="Positives and negatives together.")] = 1024,
@@ -68,8 +81,12 @@ def train(
     denoiser_options = {
         "drop_positives": drop_positives, "ramp_epochs": ramp_epochs, "max_drop_rate": max_drop_rate,
         "ramp_steps": ramp_steps, "beta": beta, "fidelity": fidelity,
+        "false_positive_weight": false_positive_weight, "negative_weight": negative_weight,
     }  # fmt: skip
-    model_options = {"factors": factors, "corruption": corruption, "activation": activation}
+    model_options = {
+        "factors": factors, "corruption": corruption, "activation": activation,
+        "satisfaction_share": satisfaction_share, "cascade": cascade,
+    }  # fmt: skip
     settings = make_settings(
         {
             "model": model,
