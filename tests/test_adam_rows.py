@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recsieve.adam_rows import NEVER, RowAdam, Timeline
+from recsieve.adam_rows import NEVER, RowAdam, Timeline, sums_by_place
 
 EPS = 1e-8
 
@@ -63,6 +63,7 @@ def test_a_row_is_where_every_missed_step_would_have_taken_it(events, betas):
         missed = np.repeat([lr_before, lr_after], [gap // 2, gap - gap // 2])
         rows.timeline.advance(missed, gap)
         exact.miss(missed)
+        rows.catch_up(table, row)
         rows.step(table, row, np.array([gradient], np.float32), lr_after)
         exact.learn(np.array(gradient, np.float32).astype(np.float64), lr_after)
     rows.timeline.advance(1e-3, 100)
@@ -91,7 +92,10 @@ def test_a_movement_at_once_has_the_accuracy_of_float32(start, root):
 def test_a_row_that_is_twice_in_a_batch_gets_one_step_with_the_sum_of_its_gradients():
     twice, once = new_rows(3, 2), new_rows(3, 2)
     tables = np.ones((2, 3, 2), np.float32)
-    twice.step(tables[0], np.array([2, 0, 2]), np.array([[1, 2], [3, 4], [5, 6]], np.float32), 0.1)
+    distinct, places = twice.distinct(np.array([2, 0, 2]))
+    assert (distinct.tolist(), places.tolist()) == ([2, 0], [0, 1, 0])
+    sums = sums_by_place(np.array([[1, 2], [3, 4], [5, 6]], np.float32), places, 2)
+    twice.step(tables[0], distinct, sums, 0.1)
     once.step(tables[1], np.array([0, 2]), np.array([[3, 4], [6, 8]], np.float32), 0.1)
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(twice.exp_avg, once.exp_avg)
@@ -127,4 +131,4 @@ def test_the_same_learning_rates_give_the_same_timeline_to_the_bit():
 @pytest.mark.parametrize("row", [-1, 3])
 def test_a_row_that_does_not_exist_is_an_error(row):
     with pytest.raises(IndexError, match=f"row {row} was looked up in a table of 3 rows"):
-        new_rows(3, 1).catch_up(np.zeros((3, 1), np.float32), np.array([0, row]))
+        new_rows(3, 1).distinct(np.array([0, row]))

@@ -53,9 +53,11 @@ class RowAdam:
 
     def rows(self, table: NDArray[np.float32]) -> Rows:
         """All that the kernels have to know, until the timeline grows."""
-        time, moments = self.timeline, (self.exp_avg, self.exp_avg_sq, self.last, self.marks)
-        course = (time.nodes, time.decay, time.learning_rates, time.rates, time.scales, time.window)
-        return Rows(table, *moments, *course, *time.betas, self.eps)
+        time, (beta1, beta2) = self.timeline, self.timeline.betas
+        return Rows(
+            table, self.exp_avg, self.exp_avg_sq, self.last, self.marks, time.nodes, time.decay,
+            time.learning_rates, time.rates, time.scales, time.window, beta1, beta2, self.eps,
+        )  # fmt: skip
 
     def distinct(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
         """The rows without repetition, and where each of them is among those."""
@@ -65,32 +67,24 @@ class RowAdam:
             raise IndexError(f"row {row} was looked up in a table of {len(self.last)} rows, numbered from 0.")
         return distinct, places
 
-    def catch_up(self, table: NDArray[np.float32], rows: NDArray[np.integer]) -> None:
-        """Bring rows to where Adam would have them by now."""
-        catch_up_rows(self.distinct(rows)[0], self.rows(table), self.timeline.step)
+    def catch_up(self, table: NDArray[np.float32], distinct: NDArray[np.integer]) -> None:
+        """Bring rows, none of them twice, to where Adam would have them by now."""
+        catch_up_rows(distinct, self.rows(table), self.timeline.step)
+
+    def read(self, table: NDArray[np.float32], distinct: NDArray[np.integer]) -> NDArray[np.float32]:
+        """A copy of rows, none of them twice, after they are brought up."""
+        return read_rows(distinct, self.rows(table), self.timeline.step)
 
     def step(
         self,
         table: NDArray[np.float32],
-        rows: NDArray[np.integer],
+        distinct: NDArray[np.integer],
         gradients: NDArray[np.float32],
         learning_rate: float,
     ) -> None:
-        """Make a step with the gradients of some rows, in which a row may be more than once."""
-        distinct, places = self.distinct(rows)
-        self.step_on_distinct(table, distinct, sums_by_place(gradients, places, len(distinct)), learning_rate)
-
-    def step_on_distinct(
-        self,
-        table: NDArray[np.float32],
-        rows: NDArray[np.integer],
-        gradients: NDArray[np.float32],
-        learning_rate: float,
-    ) -> None:
-        """Make a step with the gradients of some rows, none of them twice."""
-        catch_up_rows(rows, self.rows(table), self.timeline.step)
+        """Make a step with the gradients of some rows that are up to date, none of them twice."""
         self.timeline.advance(learning_rate)
-        step_rows(rows, gradients, self.rows(table), self.timeline.step)
+        step_rows(distinct, gradients, self.rows(table), self.timeline.step)
 
 
 class Rows(NamedTuple):
@@ -154,7 +148,9 @@ def compile_kernels() -> None:
     """Compile everything here, or read it from the cache, before a clock or a progress bar starts."""
     zero = np.zeros((1, 1), np.float32)
     rows = RowAdam(zero, zero, np.full(1, NEVER, np.int32), Timeline((0.9, 0.999)), 1e-8)
-    rows.step(zero, np.zeros(1, np.int64), zero, 0.0)
+    distinct, places = rows.distinct(np.zeros(1, np.int64))
+    rows.catch_up(zero, distinct)
+    rows.step(zero, distinct, sums_by_place(zero, places, 1), 0.0)
 
 
 @_strict
@@ -279,6 +275,18 @@ def catch_up_rows(rows, at, step):
 
 
 @_fused
+def read_rows(rows, at, step):
+    """A copy of distinct rows, brought to the present step."""
+    catch_up_rows(rows, at, step)
+    values = np.empty((len(rows), at.table.shape[1]), np.float32)
+    for place in range(len(rows)):
+        row = rows[place]
+        for i in range(values.shape[1]):
+            values[place, i] = at.table[row, i]
+    return values
+
+
+@_fused
 def _move_step_by_step(values, exp_avg, exp_avg_sq, rates, scales, beta1, beta2, eps):
     root, total = np.sqrt(exp_avg_sq), np.zeros_like(values)
     decay1, decay2, keep2 = 1.0, 1.0, math.sqrt(beta2)
@@ -335,18 +343,38 @@ def cleared(moment):
 def step_rows(rows, gradients, at, step):
     """Make Adam's step on distinct rows that are up to date, with a gradient for each."""
     table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
-    keep1, take1 = np.float32(at.beta1), np.float32(1 - at.beta1)
-    keep2, take2 = np.float32(at.beta2), np.float32(1 - at.beta2)
-    rate, scale, eps = np.float32(at.rates[step]), np.float32(at.scales[step]), np.float32(at.eps)
+    factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
     for place in range(len(rows)):
         row = rows[place]
         for i in range(table.shape[1]):
-            gradient = gradients[place, i]
-            mean = keep1 * exp_avg[row, i] + take1 * gradient
-            square = keep2 * exp_avg_sq[row, i] + take2 * gradient * gradient
-            exp_avg[row, i], exp_avg_sq[row, i] = cleared(mean), cleared(square)
-            table[row, i] -= rate * exp_avg[row, i] / (np.sqrt(exp_avg_sq[row, i]) * scale + eps)
+            mean, square, movement = _moved(exp_avg[row, i], exp_avg_sq[row, i], gradients[place, i], factors)
+            exp_avg[row, i], exp_avg_sq[row, i] = mean, square
+            table[row, i] -= movement
         last[row] = step
+
+
+@_fused
+def step_vector(values, exp_avg, exp_avg_sq, gradient, rate, scale, beta1, beta2, eps):
+    """Make Adam's step on a parameter that has a gradient in every step, and so never anything to catch up."""
+    factors = _factors(rate, scale, beta1, beta2, eps)
+    for i in range(len(values)):
+        exp_avg[i], exp_avg_sq[i], movement = _moved(exp_avg[i], exp_avg_sq[i], gradient[i], factors)
+        values[i] -= movement
+
+
+@_fused
+def _factors(rate, scale, beta1, beta2, eps):
+    rate, scale, eps = np.float32(rate), np.float32(scale), np.float32(eps)
+    return np.float32(beta1), np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2), rate, scale, eps
+
+
+@_fused
+def _moved(exp_avg, exp_avg_sq, gradient, factors):
+    """The moments after a gradient, and by how much it moves the value."""
+    keep1, take1, keep2, take2, rate, scale, eps = factors
+    mean = cleared(keep1 * exp_avg + take1 * gradient)
+    square = cleared(keep2 * exp_avg_sq + take2 * gradient * gradient)
+    return mean, square, rate * mean / (np.sqrt(square) * scale + eps)
 
 
 @_fused

@@ -79,13 +79,15 @@ class LazyAdam(torch.optim.Optimizer):
     def catch_up(self, table: Tensor, rows: Tensor) -> None:
         """Bring rows of a table to where Adam would have them by now: before a read that is no watched lookup."""
         if table in self._tables:  # else it had no step yet
-            self._tables[table].catch_up(table.detach().numpy(), _row_numbers(rows))
+            adam = self._tables[table]
+            adam.catch_up(table.detach().numpy(), adam.distinct(_row_numbers(rows))[0])
             self._stale.discard(table)
 
     def flush(self) -> None:
         """Bring all rows of all tables up to date."""
-        for table in self._tables:
-            self.catch_up(table, torch.arange(len(table)))
+        for table, rows in self._tables.items():
+            rows.catch_up(table.detach().numpy(), np.arange(len(table)))
+            self._stale.discard(table)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -120,9 +122,11 @@ class LazyAdam(torch.optim.Optimizer):
                 "rows of an embedding were read before they were brought up to date: call optimizer.watch(model) once "
                 "before training, or optimizer.catch_up(table, rows) before each read."
             )
-        self.rows_of(table)
-        arrays = table.detach().numpy(), _row_numbers(rows), gradients.contiguous().numpy()
-        self._tables[table].step(*arrays, learning_rate=float(group["lr"]))
+        adam = self.rows_of(table)
+        distinct, places = adam.distinct(_row_numbers(rows))
+        sums = adam_rows.sums_by_place(gradients.contiguous().numpy(), places, len(distinct))
+        adam.catch_up(table.detach().numpy(), distinct)
+        adam.step(table.detach().numpy(), distinct, sums, float(group["lr"]))
         self._stale.add(table)
 
     def rows_of(self, table: Tensor) -> adam_rows.RowAdam:

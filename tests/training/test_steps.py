@@ -8,11 +8,12 @@ import torch
 
 from recsieve.denoisers import KeepAll, NegativeFeedback, RandomDrop, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
-from recsieve.models import GMF, MODELS
+from recsieve.models import MODELS
 from recsieve.sampling import Sampler
-from recsieve.training.fused_gmf import FusedGMF
-from recsieve.training.steps import make_stepper
+from recsieve.training.fused import FusedStep
+from recsieve.training.steps import PlainStep, make_stepper
 
+FUSED = ["gmf", "neumf", "cdae"]
 STRATEGIES = [
     KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3), RandomDrop(0.2, 50),
     NegativeFeedback(0.3, 0.8),
@@ -35,20 +36,21 @@ def train(data, model, strategy, engine, steps=120, spread=0.3):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
-@pytest.mark.parametrize("engine", ["lazy", "fused"])
-def test_gmf_by_any_engine_equals_dense_adam(small_data, strategy, engine):
-    compare(small_data(80, 60), "gmf", strategy, engine)
+@pytest.mark.parametrize("model", FUSED)
+def test_fused_steps_equal_dense_adam(small_data, model, strategy):
+    compare(small_data(80, 60), model, strategy, "fused")
 
 
-@pytest.mark.parametrize("model", ["neumf", "cdae"])
+@pytest.mark.parametrize("model", ["gmf", "neumf", "cdae"])
 def test_lazy_rows_equal_dense_adam(small_data, model):
     compare(small_data(80, 60), model, Truncated(0.2, 50), "lazy")
 
 
-def test_given_weights_are_honoured_by_the_fused_step(small_data):
+@pytest.mark.parametrize("model", FUSED)
+def test_given_weights_are_honoured_by_the_fused_step(small_data, model):
     data = small_data(80, 60)
     weight = np.random.default_rng(0).random(len(data)).astype(np.float32)
-    compare(replace(data, weight=weight), "gmf", Truncated(0.2, 50), "fused")
+    compare(replace(data, weight=weight), model, Truncated(0.2, 50), "fused")
 
 
 def compare(data, model, strategy, engine):
@@ -62,12 +64,31 @@ def compare(data, model, strategy, engine):
         torch.testing.assert_close(found.state_dict()[name], weight, atol=1e-4, rtol=1e-4)
 
 
-def test_the_fused_step_is_taken_by_itself_where_it_applies(small_data):
-    data = small_data()
-    gmf = GMF(data.csr, torch.Generator())
-    assert isinstance(make_stepper(gmf, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedGMF)
-    neumf = MODELS["neumf"](data.csr, torch.Generator())
-    assert not isinstance(make_stepper(neumf, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedGMF)
+@pytest.mark.parametrize("model", FUSED)
+def test_the_fused_step_is_taken_by_itself_where_it_applies(small_data, model):
+    made = MODELS[model](small_data().csr, torch.Generator())
+    assert isinstance(make_stepper(made, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedStep)
+    other_loss = DenoisedLoss(KeepAll(), lambda logits, labels: (logits - labels) ** 2)
+    assert isinstance(make_stepper(made, other_loss, 1e-3, "auto")[0], PlainStep)
+
+
+@pytest.mark.parametrize("strategy", [Truncated(0.2, 50), Reweighted(0.3)], ids=str)
+@pytest.mark.parametrize("model", FUSED)
+def test_steps_in_one_go_equal_single_ones(small_data, model, strategy):
+    rows = Sampler(small_data(80, 60), seed=0).draw(0, 0, 300)
+    traces = []
+    for size in (64, None):
+        made = MODELS[model](small_data(80, 60).csr, torch.Generator().manual_seed(0))
+        stepper, _ = make_stepper(made, DenoisedLoss(strategy), 1e-3, "fused")
+        if size is None:
+            means, losses, weights = zip(*map(stepper, rows.split(64)), strict=True)
+            traces.append((list(means), torch.cat(losses), torch.cat(weights)))
+        else:
+            traces.append(stepper.stretch(rows, size))
+    (means, losses, weights), (other_means, other_losses, other_weights) = traces
+    assert means == other_means
+    assert torch.equal(losses, other_losses)
+    assert torch.equal(weights, other_weights)
 
 
 def test_equal_losses_are_dropped_in_the_order_of_the_batch_by_every_engine(small_data):

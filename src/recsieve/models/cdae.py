@@ -13,12 +13,17 @@ from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.base import Model, embedding
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "sigmoid": torch.sigmoid,
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "identity": lambda x: x,
+# Each with its derivative, as a function of what it gives.
+ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
+    "sigmoid": (torch.sigmoid, lambda y: y * (1 - y)),
+    "tanh": (torch.tanh, lambda y: 1 - y * y),
+    "relu": (torch.relu, lambda y: (y > 0).float()),
+    "identity": (lambda x: x, torch.ones_like),
 }
+
+# The hash that corrupts profiles (splitmix64): shifts, and factors as signed numbers of 64 bits.
+HASH = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15))
+DRAW_FACTOR = 0x5851F42D4C957F2D
 
 
 class CDAE(Model):
@@ -49,7 +54,8 @@ class CDAE(Model):
             )
         if activation not in ACTIVATIONS:
             raise ConfigError(f"there is no activation '{activation}': {did_you_mean(activation, ACTIVATIONS)}")
-        self.corruption, self.activation = corruption, ACTIVATIONS[activation]
+        self.corruption = corruption
+        self.activation, self.activation_slope = ACTIVATIONS[activation]
         self.encoder = nn.EmbeddingBag.from_pretrained(
             embedding(profiles.n_items, factors, generator).weight, freeze=False, sparse=True, mode="sum"
         )
@@ -82,7 +88,7 @@ class CDAE(Model):
         """The weight of each item in a corrupted profile: 0, or 1 scaled up."""
         self.corruption_draw += 1
         pair = users.long() * self.n_items + items
-        kept = _uniform(pair + self.corruption_draw * 0x5851F42D4C957F2D) >= self.corruption
+        kept = _uniform(pair + self.corruption_draw * DRAW_FACTOR) >= self.corruption
         return kept / (1 - self.corruption)
 
     @torch.no_grad()
@@ -96,6 +102,6 @@ class CDAE(Model):
 
 def _uniform(keys: Tensor) -> Tensor:
     """A number in [0, 1) from each key by hashing (splitmix64), the same on any device and in any order."""
-    for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
+    for shift, factor in HASH:
         keys = (keys ^ ((keys >> shift) & ((1 << (64 - shift)) - 1))) * factor
     return ((keys >> 40) & ((1 << 24) - 1)) / float(1 << 24)

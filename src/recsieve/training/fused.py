@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -15,12 +18,15 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.adam_rows import step_vector
 from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss, binary_cross_entropy
 from recsieve.models import Model
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.stepper import Stepper
+
+A, B = TypeVar("A"), TypeVar("B")
 
 # Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -31,6 +37,7 @@ class FusedStep(Stepper):
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         self.loss, self.optimizer = loss, optimizer
+        self._other_core = ThreadPoolExecutor(1, initializer=_settle) if torch.get_num_threads() > 1 else None
 
     @abstractmethod
     def score(self, batch: Batch) -> NDArray[np.float32]:
@@ -47,12 +54,20 @@ class FusedStep(Stepper):
         return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        """Make a step; gives the loss that was minimised, and the losses and weights behind it."""
+        threads = torch.get_num_threads()
+        _one_thread()
+        try:
+            return self._step(batch)
+        finally:
+            torch.set_num_threads(threads)
+
+    @torch.no_grad()
+    def _step(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
         self.loss.step += 1
         labels = batch.labels.numpy()
         losses, slopes = cross_entropy(self.score(batch), labels)
         weights = self._first_weights(batch, losses)
-        mean = weigh(losses, slopes, labels, weights, *self.selection(self.loss.step, len(batch)))  # type: ignore[call-arg]
+        mean = weigh(losses, slopes, labels, weights, *self.selection(self.loss.step, len(batch)))
         self.move(batch, slopes)
         return mean, torch.from_numpy(losses), torch.from_numpy(weights)
 
@@ -65,6 +80,36 @@ class FusedStep(Stepper):
         return weights * self.loss.denoiser.weights(about).numpy()
 
     @property
+    def learning_rate(self) -> float:
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def read(self, table: Tensor, distinct: NDArray[np.integer]) -> NDArray[np.float32]:
+        """A copy of some rows of a table, none of them twice, as they are by now."""
+        return self.optimizer.rows_of(table).read(table.detach().numpy(), distinct)
+
+    def move_rows(self, table: Tensor, distinct: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
+        """Make Adam's step on rows that were read."""
+        self.optimizer.rows_of(table).step(table.detach().numpy(), distinct, gradients, self.learning_rate)
+
+    def step_dense(self, gradients: dict[Tensor, Tensor], table: Tensor) -> None:
+        """Make Adam's step on dense parameters, after that on a table."""
+        adam = self.optimizer.rows_of(table)
+        time = adam.timeline
+        factors = time.rates[time.step], time.scales[time.step], *time.betas, adam.eps
+        for parameter, gradient in gradients.items():
+            state = self.optimizer.dense_state(parameter)
+            tensors = parameter.detach(), state["exp_avg"], state["exp_avg_sq"], gradient
+            step_vector(*(tensor.numpy().reshape(-1) for tensor in tensors), *factors)
+            state["step"] += 1
+
+    def both(self, one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
+        """Do two things, on two cores if torch may have them."""
+        if self._other_core is None:
+            return one(), other()
+        coming = self._other_core.submit(other)
+        return one(), coming.result()
+
+    @property
     def is_built_in(self) -> bool:
         """Whether `selection` says all about the strategy."""
         return type(self.loss.denoiser) in (KeepAll, Truncated, Reweighted)
@@ -75,6 +120,17 @@ class FusedStep(Stepper):
         if type(denoiser) is Truncated:
             return denoiser.n_drop(step, n, n), 0.0
         return 0, denoiser.beta if type(denoiser) is Reweighted else 0.0
+
+
+def _one_thread() -> None:
+    """Keep torch to one thread: its others wait busily between operations, on the core that is needed elsewhere."""
+    torch.set_num_threads(1)
+
+
+def _settle() -> None:
+    """Make the other core's thread like this one while it makes a step: both settings are a thread's own."""
+    _one_thread()
+    torch.set_grad_enabled(False)
 
 
 def given_weights(batch: Batch) -> NDArray[np.float32]:

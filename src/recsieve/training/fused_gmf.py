@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.adam_rows import Rows, advance_rows, catch_up_rows, distinct_rows, step_rows
+from recsieve.adam_rows import Rows, advance_rows, catch_up_rows, distinct_rows, step_rows, step_vector
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.fused import FusedStep, cross_entropy, given_weights, kernel, weigh
+
+
+class Dense(NamedTuple):
+    """A parameter that is no table, with its moments, as kernels take it."""
+
+    values: NDArray[np.float32]
+    exp_avg: NDArray[np.float32]
+    exp_avg_sq: NDArray[np.float32]
 
 
 class FusedGMF(FusedStep):
@@ -32,39 +42,33 @@ class FusedGMF(FusedStep):
         beta = self.selection(self.loss.step, batch_size)[1]
         losses, weights = np.empty(len(rows), np.float32), given_weights(rows)
         columns = rows.users.numpy(), rows.items.numpy(), rows.labels.numpy(), weights, losses
-        means = _train(*columns, batch_size, drops, beta, self._learning_rate, *self._begin(len(sizes)))  # type: ignore[call-arg]
+        means = _train(*columns, batch_size, drops, beta, self.learning_rate, *self._begin(len(sizes)))
         self._end(len(sizes))
         self.loss.step += len(sizes)
         return means.tolist(), torch.from_numpy(losses), torch.from_numpy(weights)
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         self._rows = self._begin(1)
-        logits, self._places = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)  # type: ignore[call-arg]
+        logits, self._places = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)
         return logits
 
     def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
-        _move(slopes, *self._places, self._learning_rate, *self._rows)  # type: ignore[call-arg]
+        _move(slopes, *self._places, self.learning_rate, *self._rows)
         self._end(1)
 
-    @property
-    def _learning_rate(self) -> float:
-        return float(self.optimizer.param_groups[0]["lr"])
-
-    def _begin(self, steps: int) -> tuple[Rows, Rows, Rows, Rows, int, int]:
-        """The two tables, weights and bias of the output layer as tables of one row, and the steps of the tables."""
+    def _begin(self, steps: int) -> tuple[Rows, Rows, Dense, Dense, int, int]:
+        """The two tables, weights and bias of the output layer, and the steps of the tables."""
         users, items = (self.optimizer.rows_of(table) for table in self._tables)
         users.timeline.reserve(steps)
         items.timeline.reserve(steps)
         user, item = users.rows(self._arrays[0]), items.rows(self._arrays[1])
-        weight, bias = (self._as_rows(parameter, user) for parameter in self._output)
+        weight, bias = (self._dense(parameter) for parameter in self._output)
         return user, item, weight, bias, users.timeline.step, items.timeline.step
 
-    def _as_rows(self, parameter: Tensor, like: Rows) -> Rows:
+    def _dense(self, parameter: Tensor) -> Dense:
         state = self.optimizer.dense_state(parameter)
         tensors = parameter.detach(), state["exp_avg"], state["exp_avg_sq"]
-        arrays = (tensor.numpy().reshape(1, -1) for tensor in tensors)
-        # It has a gradient in every step, and so never anything to catch up.
-        return Rows(*arrays, np.zeros(1, np.int32), np.zeros(1, np.int32), *like[5:])
+        return Dense(*(tensor.numpy().reshape(-1) for tensor in tensors))
 
     def _end(self, steps: int) -> None:
         for table in self._tables:
@@ -97,7 +101,7 @@ def _score(users, items, user, item, weight, bias, user_step, item_step):
     distinct_items, item_places = distinct_rows(items, item.marks)
     catch_up_rows(distinct_users, user, user_step)
     catch_up_rows(distinct_items, item, item_step)
-    logits = _products(users, items, user.table, item.table, weight.table[0], bias.table[0, 0])
+    logits = _products(users, items, user.table, item.table, weight.values, bias.values[0])
     return logits, (distinct_users, user_places, distinct_items, item_places)
 
 
@@ -121,15 +125,16 @@ def _move(
     user_gradients = _sums_of_others(slopes, user_places, len(distinct_users), item_places, distinct_items, item.table)
     item_gradients = _sums_of_others(slopes, item_places, len(distinct_items), user_places, distinct_users, user.table)
     weight_gradient = _sum_of_products(user_gradients, distinct_users, user.table)
-    _scale_columns(user_gradients, weight.table[0])
-    _scale_columns(item_gradients, weight.table[0])
+    _scale_columns(user_gradients, weight.values)
+    _scale_columns(item_gradients, weight.values)
     advance_rows(user, user_step + 1, learning_rate)
     advance_rows(item, item_step + 1, learning_rate)
     step_rows(distinct_users, user_gradients, user, user_step + 1)
     step_rows(distinct_items, item_gradients, item, item_step + 1)
-    only = np.zeros(1, np.int32)
-    step_rows(only, weight_gradient, weight, user_step + 1)
-    step_rows(only, np.full((1, 1), slopes.astype(np.float64).sum(), np.float32), bias, user_step + 1)
+    factors = user.rates[user_step + 1], user.scales[user_step + 1], user.beta1, user.beta2, user.eps
+    step_vector(weight.values, weight.exp_avg, weight.exp_avg_sq, weight_gradient, *factors)
+    bias_gradient = np.full(1, slopes.astype(np.float64).sum(), np.float32)
+    step_vector(bias.values, bias.exp_avg, bias.exp_avg_sq, bias_gradient, *factors)
 
 
 @kernel
@@ -146,11 +151,11 @@ def _sums_of_others(slopes, places, n_places, other_places, others, table):
 
 @kernel
 def _sum_of_products(sums, distinct, table):
-    total = np.zeros((1, table.shape[1]), np.float32)
+    total = np.zeros(table.shape[1], np.float32)
     for place in range(len(distinct)):
         row = distinct[place]
         for f in range(table.shape[1]):
-            total[0, f] += sums[place, f] * table[row, f]
+            total[f] += sums[place, f] * table[row, f]
     return total
 
 

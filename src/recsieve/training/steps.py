@@ -8,15 +8,17 @@ from torch import Tensor
 
 from recsieve.errors import ConfigError
 from recsieve.losses import DenoisedLoss
-from recsieve.models import GMF, Model
+from recsieve.models import CDAE, GMF, Model, NeuMF
 from recsieve.optim import LazyAdam, make_adam
 from recsieve.sampling import Batch
 from recsieve.training.fused import FusedStep
+from recsieve.training.fused_cdae import FusedCDAE
 from recsieve.training.fused_gmf import FusedGMF
+from recsieve.training.fused_neumf import FusedNeuMF
 from recsieve.training.stepper import Stepper
 
 Engine = Literal["auto", "fused", "lazy", "dense"]
-FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF}
+FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE}
 
 
 def make_stepper(model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine) -> tuple[Stepper, LazyAdam]:

@@ -1,0 +1,140 @@
+"""CDAE's training step without autograd, on the items that are left in the profiles and those that are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numba import uint64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from recsieve.losses import DenoisedLoss
+from recsieve.models import CDAE
+from recsieve.models.cdae import DRAW_FACTOR, HASH
+from recsieve.optim import LazyAdam
+from recsieve.sampling import Batch
+from recsieve.training.fused import FusedStep, kernel
+
+
+class FusedCDAE(FusedStep):
+    """Makes the training steps of a CDAE; the decoder, which is most of the work, is moved on another core."""
+
+    def __init__(self, model: CDAE, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
+        super().__init__(model, loss, optimizer)
+        self._model = model
+        self._profiles = model.offsets.numpy(), model.items.numpy()
+
+    def score(self, batch: Batch) -> NDArray[np.float32]:
+        model, rows_of = self._model, self.optimizer.rows_of
+        self._users, user_places = rows_of(model.user.weight).distinct(batch.users.numpy())
+        self._items, item_places = rows_of(model.decoder.weight).distinct(batch.items.numpy())
+        self._places = user_places, item_places
+        self._hidden, (self._decoder, bias) = self.both(self._encode, self._read_decoder)
+        return _scores(self._hidden.numpy(), self._decoder, bias, *self._places)
+
+    def _encode(self) -> Tensor:
+        """The hidden vectors of the distinct users, from corrupted profiles."""
+        model = self._model
+        model.corruption_draw += 1
+        draw = model.corruption_draw.item(), model.n_items, model.corruption
+        kept, self._bounds = _keep(self._users, *self._profiles, *draw)
+        self._kept, self._kept_places = self.optimizer.rows_of(model.encoder.weight).distinct(kept)
+        encoder = self.read(model.encoder.weight, self._kept)
+        sums = _sum_bags(encoder, self._kept_places, self._bounds, np.float32(1 / (1 - model.corruption)))
+        own = torch.from_numpy(self.read(model.user.weight, self._users))
+        return model.activation(torch.from_numpy(sums) + own + model.hidden_bias)
+
+    def _read_decoder(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        model = self._model
+        return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
+
+    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
+        at_hidden = _sums_of_others(slopes, self._places[0], len(self._users), self._places[1], self._decoder)
+        at_encoder = torch.from_numpy(at_hidden) * self._model.activation_slope(self._hidden)
+        self.both(lambda: self._move_encoder(at_encoder), lambda: self._move_decoder(slopes))
+        self.step_dense({self._model.hidden_bias: at_encoder.sum(0)}, self._model.user.weight)
+
+    def _move_encoder(self, at_encoder: Tensor) -> None:
+        model, scale = self._model, np.float32(1 / (1 - self._model.corruption))
+        gradients = _spread_bags(at_encoder.numpy(), self._kept_places, len(self._kept), self._bounds, scale)
+        self.move_rows(model.encoder.weight, self._kept, gradients)
+        self.move_rows(model.user.weight, self._users, at_encoder.numpy())
+
+    def _move_decoder(self, slopes: NDArray[np.float32]) -> None:
+        model, (user_places, item_places), hidden = self._model, self._places, self._hidden.numpy()
+        gradients = _sums_of_others(slopes, item_places, len(self._items), user_places, hidden)
+        self.move_rows(model.decoder.weight, self._items, gradients)
+        ones = np.ones((len(hidden), 1), np.float32)
+        gradients = _sums_of_others(slopes, item_places, len(self._items), user_places, ones)
+        self.move_rows(model.item_bias.weight, self._items, gradients)
+
+
+@kernel
+def _keep(users, offsets, items, draw, n_items, corruption):
+    """The items that are left in the profiles of users, and where those of each user end.
+
+    By the same hash as in the model, so that a training may go on by either.
+    """
+    kept, bounds, count = np.empty((offsets[users + 1] - offsets[users]).sum(), np.int32), np.empty_like(users), 0
+    for place in range(len(users)):
+        for item in items[offsets[users[place]] : offsets[users[place] + 1]]:
+            key = uint64(users[place]) * uint64(n_items) + uint64(item) + uint64(draw) * uint64(DRAW_FACTOR)
+            for shift, factor in HASH:
+                key = (key ^ (key >> uint64(shift))) * uint64(factor)
+            if np.float32(key >> uint64(40)) / np.float32(1 << 24) >= np.float32(corruption):
+                kept[count] = item
+                count += 1
+        bounds[place] = count
+    return kept[:count], bounds
+
+
+@kernel
+def _sum_bags(rows, places, bounds, scale):
+    """For each user the sum of the rows of their items, scaled."""
+    sums = np.zeros((len(bounds), rows.shape[1]), np.float32)
+    first = 0
+    for user in range(len(bounds)):
+        for k in range(first, bounds[user]):
+            place = places[k]
+            for i in range(rows.shape[1]):
+                sums[user, i] += rows[place, i]
+        first = bounds[user]
+        for i in range(rows.shape[1]):
+            sums[user, i] *= scale
+    return sums
+
+
+@kernel
+def _spread_bags(gradients, places, n_places, bounds, scale):
+    """For each row the sum of the gradients of the users who have its item, scaled."""
+    sums = np.zeros((n_places, gradients.shape[1]), np.float32)
+    first = 0
+    for user in range(len(bounds)):
+        for k in range(first, bounds[user]):
+            place = places[k]
+            for i in range(gradients.shape[1]):
+                sums[place, i] += gradients[user, i] * scale
+        first = bounds[user]
+    return sums
+
+
+@kernel
+def _scores(hidden, decoder, bias, user_places, item_places):
+    logits = np.empty(len(user_places), np.float32)
+    for k in range(len(logits)):
+        user, item, logit = user_places[k], item_places[k], np.float32(0)
+        for i in range(hidden.shape[1]):
+            logit += hidden[user, i] * decoder[item, i]
+        logits[k] = logit + bias[item, 0]
+    return logits
+
+
+@kernel
+def _sums_of_others(slopes, places, n_places, other_places, others):
+    """For each distinct row the sum of slope times the row that it is paired with."""
+    sums = np.zeros((n_places, others.shape[1]), np.float32)
+    for k in range(len(slopes)):
+        slope, place, other = slopes[k], places[k], other_places[k]
+        for i in range(others.shape[1]):
+            sums[place, i] += slope * others[other, i]
+    return sums
