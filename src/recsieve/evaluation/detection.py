@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from recsieve.data.interactions import FALSE, UNKNOWN
 from recsieve.errors import ConfigError, DataError
@@ -32,12 +32,14 @@ def detection(
     suspicion, flags = np.asarray(scores, np.float64), np.asarray(false_positive)
     labels = None if groups is None else np.asarray(groups)
     _check(suspicion, flags, labels, share)
-    known = flags != UNKNOWN
-    suspicion, noise = suspicion[known], flags[known] == FALSE
+    # Sorted once: whatever is taken from a sorted list is sorted.
+    order = np.argsort(-suspicion, kind="stable")
+    order = order[flags[order] != UNKNOWN]
+    suspicion, noise = suspicion[order], flags[order] == FALSE
     selected = _select_top(suspicion, share)
     measures: dict[str, Any] = _measures(suspicion, noise, selected)
     if labels is not None:
-        labels = labels[known]
+        labels = labels[order]
         measures["groups"] = {
             str(label): _measures(suspicion[rows], noise[rows], selected[rows])
             for label in np.unique(labels)
@@ -48,29 +50,58 @@ def detection(
 
 def roc_auc(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> float:
     """The probability that a false positive has a higher score than a true one; a tie is half of it."""
-    n_noise, n_rest = int(noise.sum()), int((~noise).sum())
-    if not n_noise or not n_rest:
-        return float("nan")
-    return float((rankdata(scores)[noise].sum() - n_noise * (n_noise + 1) / 2) / (n_noise * n_rest))
+    return _Ladder.of(*_sorted(scores, noise)).roc_auc()
 
 
 def average_precision(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> float:
     """The mean over false positives of the precision among all with their score or a higher one."""
-    if not noise.any():
-        return float("nan")
-    at_least = rankdata(-scores, method="max")  # how many have this score or a higher one
-    found = rankdata(-scores[noise], method="max")  # how many of the false positives
-    return float((found / at_least[noise]).mean())
+    return _Ladder.of(*_sorted(scores, noise)).average_precision()
+
+
+@dataclass(frozen=True)
+class _Ladder:
+    """How many interactions have each score, and how many of them are false positives, from the highest score down."""
+
+    n: NDArray[np.int64]
+    noise: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> _Ladder:
+        starts = _starts(scores)
+        n = np.diff(starts, append=len(scores))
+        return cls(n, np.add.reduceat(noise, starts, dtype=np.int64) if len(starts) else n)
+
+    def roc_auc(self) -> float:
+        rest = self.n - self.noise
+        n_pairs = int(self.noise.sum()) * int(rest.sum())
+        below = rest.sum() - rest.cumsum()
+        return float((self.noise * (below + rest / 2)).sum() / n_pairs) if n_pairs else float("nan")
+
+    def average_precision(self) -> float:
+        n_noise = int(self.noise.sum())
+        precision = self.noise.cumsum() / self.n.cumsum()
+        return float((self.noise * precision).sum() / n_noise) if n_noise else float("nan")
+
+
+def _sorted(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    order = np.argsort(-scores, kind="stable")
+    return scores[order], noise[order]
+
+
+def _starts(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Where each score begins in a sorted list."""
+    return np.flatnonzero(np.concatenate([np.ones(min(len(scores), 1), np.bool_), scores[1:] != scores[:-1]]))
 
 
 def _measures(scores: NDArray[np.float64], noise: NDArray[np.bool_], selected: NDArray[np.float64]) -> dict[str, float]:
+    """The measures of a list that is sorted by scores."""
     hits, n_selected, n_noise = float(selected[noise].sum()), float(selected.sum()), int(noise.sum())
-    nan = float("nan")
+    nan, ladder = float("nan"), _Ladder.of(scores, noise)
     return {
         "n": len(noise),
         "base_rate": n_noise / len(noise) if len(noise) else nan,
-        "roc_auc": roc_auc(scores, noise),
-        "average_precision": average_precision(scores, noise),
+        "roc_auc": ladder.roc_auc(),
+        "average_precision": ladder.average_precision(),
         "selected": n_selected / len(noise) if len(noise) else nan,
         "precision": hits / n_selected if n_selected else nan,
         "recall": hits / n_noise if n_noise else nan,
@@ -78,11 +109,13 @@ def _measures(scores: NDArray[np.float64], noise: NDArray[np.bool_], selected: N
 
 
 def _select_top(scores: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """The probability of each to be among the share with the highest scores; ties at the border share what is left."""
-    wanted = share * len(scores)
-    not_below = rankdata(-scores, method="max")
-    above = rankdata(-scores, method="min") - 1
-    return np.clip((wanted - above) / (not_below - above), 0.0, 1.0)
+    """The probability of each of a sorted list to be among the share with the highest scores.
+
+    Ties at the border share what is left.
+    """
+    starts = _starts(scores)
+    n = np.diff(starts, append=len(scores))
+    return np.repeat(np.clip((share * len(scores) - starts) / n, 0.0, 1.0), n)
 
 
 def _check(scores: NDArray[np.float64], flags: NDArray, labels: NDArray | None, share: float) -> None:
