@@ -5,10 +5,11 @@ import pytest
 from recsieve.errors import ConfigError
 from recsieve.experiments import tracking
 from recsieve.experiments.run import train_split
-from recsieve.experiments.tracking import log_run, logging_to, make_tracker
+from recsieve.experiments.tracking import Follower, log_run, logging_to, make_tracker
 from recsieve.run_folder import RunFolder
 from recsieve.settings import make_settings
 from recsieve.studies import compare as compare_split
+from recsieve.training import Began, Trained, Validated
 
 
 @pytest.fixture
@@ -80,6 +81,30 @@ def test_one_training_is_a_run_of_mlflow(train, mlflow):
     (run,) = mlflow.search_runs([mlflow.get_experiment_by_name("all").experiment_id])
     assert run.info.run_name == "one"
     assert {"validation/score", "training/loss", "test/ndcg at 20"} <= run.data.metrics.keys()
+
+
+class Notebook:
+    """A tracker that writes down what it is told."""
+
+    def __init__(self):
+        self.points = []
+
+    def begin(self, name): ...
+
+    def add(self, points):
+        self.points += points
+
+
+def test_the_curves_of_several_trainings_of_one_run_are_kept_apart(tmp_path):
+    notebook = Notebook()
+    follower = Follower(notebook, RunFolder(tmp_path))
+    for name, score in (("plain CE", 0.1), ("T-CE", 0.2)):
+        for event in (Began(name, 1, 2), Trained(5, 0, 10, 0.7), Validated(5, 0, score, True)):
+            follower.take(event)
+    assert notebook.points == [
+        (5, {"plain CE/training/loss": 0.7}), (5, {"plain CE/validation/score": 0.1}),
+        (5, {"T-CE/training/loss": 0.7}), (5, {"T-CE/validation/score": 0.2}),
+    ]  # fmt: skip
 
 
 def test_without_a_log_the_callback_is_the_one_given(tmp_path):

@@ -6,6 +6,7 @@ The libraries are extras, and are imported only where they are asked for.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ import polars as pl
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.trial import VALIDATIONS
 from recsieve.run_folder import RunFolder
-from recsieve.training import Event, Trained, Validated
+from recsieve.training import Began, Event, Trained, Validated
 
 LOSSES = ("true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss")
 CRITERIA = {"noisy": "validation/score", "clean": "validation/clean score", "own_loss": "validation/own loss",
@@ -77,7 +78,8 @@ class MLflow:
         self._experiment = found.experiment_id if found else self._client.create_experiment(name)
 
     def knows(self, name: str) -> bool:
-        return bool(self._client.search_runs([self._experiment], f"attributes.run_name = '{name}'"))
+        wanted = f"attributes.run_name = '{name}' and attributes.status = 'FINISHED'"
+        return bool(self._client.search_runs([self._experiment], wanted))
 
     def begin(self, name: str) -> None:
         self._run = self._client.create_run(self._experiment, run_name=name).info.run_id
@@ -86,11 +88,7 @@ class MLflow:
         from mlflow.entities import Metric
 
         now = int(1000 * time.time())
-        metrics = [
-            Metric(name.replace("@", " at "), value, now, step)  # it takes no such sign in a name
-            for step, values in points
-            for name, value in values.items()
-        ]
+        metrics = [Metric(_plain(name), value, now, step) for step, values in points for name, value in values.items()]
         for start in range(0, len(metrics), self.MOST):
             self._client.log_batch(self._run, metrics=metrics[start : start + self.MOST])
 
@@ -100,6 +98,11 @@ class MLflow:
         self._client.log_batch(self._run, params=[Param(name, str(value)) for name, value in settings.items()])
         self.add([(0, dict(results))])
         self._client.set_terminated(self._run)
+
+
+def _plain(name: str) -> str:
+    """A name without the signs that MLflow does not take."""
+    return re.sub(r"[^/\w.\- :]", "_", name.replace("@", " at "))
 
 
 TRACKERS: dict[str, type[TensorBoard] | type[MLflow]] = {"tensorboard": TensorBoard, "mlflow": MLflow}
@@ -121,17 +124,22 @@ class Follower:
         self._tracker, self._run = tracker, run
         self._waiting: list[Point] = []
         self._begun = False
+        self._which = ""  # of several trainings
 
     def take(self, event: Event) -> None:
         """Take what a training says of itself; it is sent at validations, for a request takes time."""
         if not self._begun:
             self._tracker.begin(self._run.path.name)
             self._begun = True
-        if isinstance(event, Validated):
-            self._tracker.add([*self._waiting, (event.step, {CRITERIA["noisy"]: event.score})])
-            self._waiting.clear()
-        elif isinstance(event, Trained):
-            self._waiting.append((event.step, {"training/loss": event.loss}))
+        match event:
+            case Began():
+                self._which = f"{event.name}/"
+            case Trained():
+                self._waiting.append((event.step, {f"{self._which}training/loss": event.loss}))
+            case Validated():
+                self._waiting.append((event.step, {self._which + CRITERIA["noisy"]: event.score}))
+                self._tracker.add(self._waiting)
+                self._waiting.clear()
 
     def end(self) -> None:
         """Send what is known now that the run is written; nothing if no training went on."""
