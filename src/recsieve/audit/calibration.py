@@ -11,8 +11,8 @@ from scipy.special import expit
 
 BINS = 10
 _STEPS = 50
-# A slope that labels do not determine stays near 1.
-_SLOPE_PRECISION = 1.0
+LEAST_SLOPE = 0.1  # few labels would turn an order round by chance; whether a model is any good is judged elsewhere
+CAUTION = 5.0  # precision with which the slope is thought to be 1 before any label is seen
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,25 @@ class Line:
         return self.slope * np.asarray(logits, np.float64) + self.intercept
 
 
-def fit_line(logits: NDArray, noise: NDArray[np.bool_]) -> Line:
-    """The line under which the labels are most likely."""
+def fit_line(logits: NDArray, noise: NDArray[np.bool_], slope: float = 1.0, precision: float = 1.0) -> Line:
+    """The line under which the labels are most likely; a slope that they do not determine stays near the given one."""
     columns = np.stack([logits, np.ones(len(logits))], axis=1).astype(np.float64)
-    prior, precision = np.array([1.0, 0.0]), np.array([_SLOPE_PRECISION, 1e-3])
+    prior, precisions = np.array([slope, 0.0]), np.array([precision, 1e-3])
     line = prior.copy()
     for _ in range(_STEPS):
         expected = expit(columns @ line)
-        curvature = (columns * (expected * (1 - expected))[:, None]).T @ columns + np.diag(precision)
-        move = np.linalg.solve(curvature, columns.T @ (noise - expected) - precision * (line - prior))
+        curvature = (columns * (expected * (1 - expected))[:, None]).T @ columns + np.diag(precisions)
+        move = np.linalg.solve(curvature, columns.T @ (noise - expected) - precisions * (line - prior))
         line = line + np.clip(move, -2, 2)  # far from the solution a full step may go too far
         if np.abs(move).max() < 1e-8:
             break
     return Line(float(line[0]), float(line[1]))
+
+
+def calibrate(logits: NDArray, noise: NDArray[np.bool_]) -> Line:
+    """The line that makes out-of-fold logits mean what they say, without turning their order round."""
+    line = fit_line(logits, noise, precision=CAUTION)
+    return line if line.slope >= LEAST_SLOPE else fit_line(logits, noise, slope=LEAST_SLOPE, precision=1e6)
 
 
 def calibration(probability: NDArray, noise: NDArray[np.bool_]) -> dict[str, Any]:

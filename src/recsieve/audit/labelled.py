@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recsieve.audit.calibration import Line, calibration, fit_line
+from recsieve.audit.calibration import calibrate, calibration, fit_line
 from recsieve.audit.dynamics import Dynamics
 from recsieve.audit.evidence import Evidence
-from recsieve.audit.mixed_model import Design, fit_mixed_model
+from recsieve.audit.mixed_model import LEANING, Design, fit_mixed_model
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores, add_scores
 from recsieve.data.interactions import UNKNOWN, Interactions
 from recsieve.evaluation.detection import detection
 
 MODEL, POPULARITY = "mixed model", "popularity"
+LEANING_PRECISION = 30.0  # with which popularity is thought to lean that way before any label is seen
 FOLDS = 5
 FEWEST = 20  # labels of noise, and of what is not: with fewer there is nothing to judge a model by
 SAMPLE = 100_000  # interactions from which the scale of products is known well enough
@@ -79,8 +80,8 @@ def learn_from_labels(
             logits[fold == number] = learner.predict(fit, rows[fold == number])
     report(FOLDS / (FOLDS + 1))
     measures = {method: _measures(logits, noise, fold) for method, logits in judged.items()}
-    method = MODEL if measures[MODEL]["log_loss"] < measures[POPULARITY]["log_loss"] else POPULARITY
-    line, fit = fit_line(judged[method], noise), learner.fit(method, rows)
+    method = MODEL if _beats(measures[MODEL], measures[POPULARITY]) else POPULARITY
+    line, fit = calibrate(judged[method], noise), learner.fit(method, rows)
     logits = line(learner.predict(fit, np.arange(len(data))))
     logits[rows] = _calibrated_across(judged[method], noise, fold)
     of_runs = [run.scores.scaled(1 / len(dynamics.folds)) for run in dynamics.folds]
@@ -124,7 +125,7 @@ class _Learner:
             model = fit_mixed_model(self._design, users, items, self._own[rows], noise)
             return Fit(model.scores, model.slope)
         popularity = self._design.items[:, 0]
-        line = fit_line(popularity[items], noise)
+        line = fit_line(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
         nothing = np.zeros((1, 1), np.float32)
         scores = PairScores(
             np.full(self._data.n_users, line.intercept, np.float32),
@@ -171,9 +172,14 @@ def _calibrated_across(logits: Floats, noise: NDArray[np.bool_], fold: Rows) -> 
     """Logits on a line that was fitted to the other folds."""
     calibrated = np.empty(len(logits))
     for number in range(FOLDS):
-        line: Line = fit_line(logits[fold != number], noise[fold != number])
+        line = calibrate(logits[fold != number], noise[fold != number])
         calibrated[fold == number] = line(logits[fold == number])
     return calibrated
+
+
+def _beats(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Better probabilities and a better order: with few labels, one of the two comes about by chance too often."""
+    return one["log_loss"] < other["log_loss"] and one["roc_auc"] > other["roc_auc"]
 
 
 def _measures(logits: Floats, noise: NDArray[np.bool_], fold: Rows) -> dict[str, float]:

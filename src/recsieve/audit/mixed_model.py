@@ -15,8 +15,11 @@ Floats = NDArray[np.float64]
 ROUNDS = 30
 TOLERANCE = 1e-3  # of a change that matters, in units of the logit
 # What is thought of a variance before any label is seen, as though it had been seen in so many effects.
-EFFECT_PRIOR = (0.3, 10.0)  # of users and of items
-SLOPE_PRIOR = (0.03, 1.0)  # of standardised evidence
+EFFECT_PRIOR = (0.5, 20.0)  # of users and of items
+SLOPE_PRIOR = (0.003, 1.0)  # of standardised evidence
+# Before any label is seen, what is unpopular or unexpected is thought to be noise a little more often: on all data that
+# was looked at it is, and a few labels would say the opposite by chance.
+LEANING = -0.15  # slope of popularity, and of the logit of a model that has not seen the interaction
 MOST_FOR_SLOPES = 100_000  # labels: the slopes are few, and so many determine them
 
 
@@ -44,6 +47,12 @@ class Design:
         return np.array(
             [-1, 0, 0, *[1] * (users - 1), 0, *[2] * (items - 1), *[3] * self.user_factors.shape[1]], np.int64
         )
+
+    def expected_slopes(self) -> Floats:
+        """What slopes are thought to be before any label is seen."""
+        slopes = np.zeros(len(self.groups()))
+        slopes[[1, 2 + self.users.shape[1]]] = LEANING
+        return slopes
 
     def scores(self, slopes: Floats) -> PairScores:
         """What the columns contribute for any pair, without the logit of its own."""
@@ -150,7 +159,8 @@ class _Slopes:
         self._columns = design.columns(users[self.rows], items[self.rows], logits[self.rows])
         self._target = target[self.rows]
         self.variances = [SLOPE_PRIOR[0]] * (int(self._groups.max()) + 1)
-        self.values = np.zeros(len(self._groups))
+        self._expected = design.expected_slopes()
+        self.values = self._expected.copy()
         share = (target.sum() + 0.5) / (len(target) + 1)
         self.values[0] = np.log(share / (1 - share))
 
@@ -162,10 +172,12 @@ class _Slopes:
         precision = np.array([1e-6, *(1 / self.variances[group] for group in self._groups[1:])])
         curvature = (weighted.T @ columns).astype(np.float64) + np.diag(precision)
         inverse = np.linalg.inv(curvature)
-        self.values = self.values + inverse @ (columns.T @ (self._target - expected) - precision * self.values)
+        pull = precision * (self.values - self._expected)
+        self.values = self.values + inverse @ (columns.T @ (self._target - expected) - pull)
+        surprise = self.values - self._expected
         for group, variance in enumerate(self.variances):
             chosen = self._groups == group
-            self.variances[group] = _variance(self.values[chosen], np.diag(inverse)[chosen], variance, SLOPE_PRIOR)
+            self.variances[group] = _variance(surprise[chosen], np.diag(inverse)[chosen], variance, SLOPE_PRIOR)
 
     def predict(
         self, users: NDArray[np.int32], items: NDArray[np.int32], logits: NDArray[np.float32]

@@ -60,6 +60,23 @@ def load_split(
     return _with_missing_parts(made, parts, split, ratios, seed), report
 
 
+def load_log(
+    source: Source,
+    *,
+    k_core: int = 0,
+    user: str | None = None,
+    item: str | None = None,
+    false_positive: str | None = None,
+    time: str | None = None,
+    weight: str | None = None,
+    header: bool | None = None,
+) -> Interactions:
+    """Read interactions that are not to be split, each pair once; of a split that is given, the training part."""
+    names = Names(user, item, false_positive, time, weight)
+    rows = read_rows(find_parts(source)["train"], names, header)
+    return keep_k_core(merge_repeats(encode([rows], false_positive)[0]), k_core)
+
+
 def find_parts(source: Source, validation: Source | None = None, test: Source | None = None) -> dict[str, Source]:
     """Which sources are the parts: those that were given, or the files in a folder that say so in their names."""
     if validation is None and test is None and isinstance(source, str | Path) and Path(source).is_dir():
