@@ -143,7 +143,7 @@ def section(name: str) -> str:
     parts.append("\n".join(f"- {sentence}" for sentence in report.found))
     parts += [markdown(table) for table in report.tables if name != "table2" or "Published" not in table.heading]
     if report.figures:
-        parts.append(f"![{heading}](images/paper/{name}.png)")
+        parts.append(f"![{heading}](images/paper/{name}.svg)")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -163,7 +163,7 @@ def picture(name: str, report: Report) -> None:
     """All charts of a result in one picture."""
     charts = [chart for figure in report.figures for chart in figure.charts.values()]
     both = alt.concat(*charts, columns=BESIDE.get(name, 2)).resolve_scale(color="independent")
-    write_chart(both, PICTURES / f"{name}.png", formats=("png",), scale=1.2)
+    write_chart(both, PICTURES / f"{name}.svg", formats=("svg",))
 
 
 def data_table() -> str:

@@ -31,10 +31,8 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
     return alt.hconcat(*panels).resolve_scale(y="shared")
 
 
-def write_chart(
-    chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[str] = ("png", "svg"), scale: float = 2
-) -> None:
+def write_chart(chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[str] = ("png", "svg")) -> None:
     """Write a chart as `path` with the ending of each format."""
     for format in formats:
         with replacing(path.with_suffix(f".{format}")) as temporary:
-            chart.save(str(temporary), format=format, scale_factor=scale)
+            chart.save(str(temporary), format=format, scale_factor=2)
