@@ -1,8 +1,7 @@
-"""The result of an audit: a ranked table, a summary, cleaned data, weights, and its folder."""
+"""The result of an audit: a ranked table, a summary, cleaned data and weights."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores
 from recsieve.data.interactions import Interactions
-from recsieve.errors import ConfigError, DataError, RunError
-from recsieve.files import replacing, write_text
-
-TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
-CLEANED, WEIGHTS, PAIRS = "cleaned.parquet", "weights.parquet", "pairs.safetensors"
+from recsieve.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
@@ -50,57 +42,52 @@ class Audit:
         if threshold is not None:
             _check("threshold", threshold)
             return self.data.take(self._probability("a threshold is one of P") < threshold)
-        _check("share", share)
+        part = _check("share", share)
         suspicion = self.scores if self.probability is None else self.probability
-        taken_out = np.argsort(-suspicion, kind="stable")[: round(share * len(suspicion))]  # type: ignore[operator]
-        return self.data.take(np.setdiff1d(np.arange(len(self.data)), taken_out))
+        kept = np.ones(len(self.data), bool)
+        kept[np.argsort(-suspicion, kind="stable")[: round(part * len(kept))]] = False
+        return self.data.take(kept)
 
     def _probability(self, why: str) -> NDArray[np.float32]:
         if self.probability is None:
-            raise DataError(f"without labels there is no probability of noise, and {why}: mark some false positives.")
+            raise DataError(
+                f"there are too few labels for a probability of noise, and {why}: mark more false positives, or give a "
+                "share."
+            )
         return self.probability
 
     def save(self, folder: Path | str) -> None:
-        """Write the result files; audit.json is the last, so that where it stands the others are whole."""
-        path = Path(folder)
-        _write_frame(path / TABLE, self.table)
-        _write_frame(path / SHOWN, self.shown)
-        if self.pairs is not None:
-            frame = self.data.to_frame().select("user", "item").with_columns(weight=self.weights())
-            _write_frame(path / WEIGHTS, frame)
-            with replacing(path / PAIRS) as temporary:
-                save_file(self.pairs.logits.arrays(), temporary)
-        write_text(path / SUMMARY, json.dumps(self.summary, indent=2, ensure_ascii=False) + "\n")
+        """Write the result files, audit.json last: where it stands, the others are whole."""
+        from recsieve.audit.folder import write_audit
+
+        write_audit(self, Path(folder))
+
+    def export(
+        self, folder: Path | str, *, share: float | None = None, threshold: float | None = None, csv: bool = False
+    ) -> list[Path]:
+        """Write the cleaned data, and weights if there are probabilities, as Parquet or also as CSV with the list."""
+        from recsieve.audit.folder import write_frame
+
+        frames = {"cleaned": self.clean(share=share, threshold=threshold).to_frame()}
+        if self.probability is not None:
+            frames["weights"] = self.data.to_frame().select("user", "item").with_columns(weight=self.weights())
+        paths = {Path(folder) / f"{name}.parquet": frame for name, frame in frames.items()}
+        if csv:
+            paths |= {path.with_suffix(".csv"): frame for path, frame in paths.items()}
+            paths[Path(folder) / "audit.csv"] = self.table
+        for path, frame in paths.items():
+            write_frame(path, frame)
+        return list(paths)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Audit:
+        """Read back what `save` wrote."""
+        from recsieve.audit.folder import read_audit
+
+        return read_audit(Path(folder))
 
 
-def read_summary(folder: Path | str) -> dict[str, Any]:
-    """The summary of an audit that was saved."""
-    path = Path(folder) / SUMMARY
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{folder} holds no {SUMMARY}: give a folder that `audit` has written.") from None
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged or not of recsieve ({error}): run the audit again.") from None
-
-
-def read_pairs(folder: Path | str) -> PairNoise | None:
-    """The probability of any pair from an audit that was saved; None if it had no labels."""
-    read_summary(folder)
-    path = Path(folder) / PAIRS
-    if not path.exists():
-        return None
-    try:
-        return PairNoise(PairScores(**load_file(path)))
-    except (OSError, SafetensorError, TypeError) as error:
-        raise RunError(f"{path} is damaged or not of recsieve ({error}): run the audit again.") from None
-
-
-def _write_frame(path: Path, frame: pl.DataFrame) -> None:
-    with replacing(path) as temporary:
-        frame.write_parquet(temporary)
-
-
-def _check(name: str, value: float | None) -> None:
+def _check(name: str, value: float | None) -> float:
     if value is None or not 0 <= value <= 1:
         raise ConfigError(f"{name} is {value}: give a number from 0 to 1, e.g. 0.1.")
+    return value

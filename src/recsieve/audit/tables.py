@@ -48,8 +48,8 @@ def interaction_table(
         "unfitting": evidence.unfitting,
         "unexpected": evidence.unexpected,
     }
-    time = {} if data.time is None else {"time": data.time}
-    frame = pl.DataFrame({**columns, **time, "row": np.arange(len(data), dtype=np.int32)})
+    given = {name: column for name in ("weight", "time") if (column := getattr(data, name)) is not None}
+    frame = pl.DataFrame({**columns, **given, "row": np.arange(len(data), dtype=np.int32)})
     return pl.concat([frame, counts], how="horizontal")[order]
 
 

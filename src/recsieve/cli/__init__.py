@@ -8,6 +8,7 @@ import sys
 
 import typer
 
+from recsieve.cli.audit import audit
 from recsieve.cli.compare import compare
 from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # "[5]" in a help text is a default, not a colour
 )
-for command in (demo, train, evaluate, recommend, compare, tune, describe, simulate):
+for command in (demo, train, evaluate, recommend, audit, compare, tune, describe, simulate):
     app.command()(command)
 app.add_typer(convert, name="convert")
 app.add_typer(paper, name="paper")

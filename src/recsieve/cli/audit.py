@@ -1,0 +1,99 @@
+"""recsieve audit"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recsieve.cli.options import Columns, Data, Json, KCore, Seed, reads_log
+from recsieve.errors import ConfigError
+
+if TYPE_CHECKING:
+    from recsieve.audit import Audit
+
+LISTED = 10
+
+
+@reads_log
+def audit(
+    data: Data,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the list, the page and the data. [runs/audit-DATA]")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Part that the cleaned data leaves out. [0.1, if no threshold]")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Write list, cleaned data and weights as CSV too.")] = False,
+    *,
+    columns: Columns,
+    k_core: KCore = 0,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Find the interactions that are probably noise, with reasons, and write them and the cleaned data.
+
+    Labels help: where --false-positive can be told of some interactions only, the others get a probability. After
+    Ctrl-C the same command goes on; trainings are kept, so that new labels cost little.
+    """
+    if share is not None and threshold is not None:
+        raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
+    from recsieve.audit import find_noisy_interactions
+    from recsieve.audit.folder import TRAININGS, check_folder
+    from recsieve.data.loading import load_log
+
+    folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
+    check_folder(folder)
+    with _progress() as progress:
+        log = load_log(data, k_core=k_core, **columns)
+        found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
+    found.save(folder)
+    files = found.export(
+        folder, share=0.1 if share is None and threshold is None else share, threshold=threshold, csv=csv
+    )
+    if as_json:
+        typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
+        return
+    _tell(found)
+    typer.echo(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
+
+
+def _tell(found: Audit) -> None:
+    """Say what was found, and list the most suspicious interactions."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    for note in found.summary["notes"]:
+        typer.echo(f"- {note}")
+    table = Table("user", "item", "noise score", "why", title="the most suspicious interactions")
+    for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
+        table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
+    Console().print(table)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    """Draw a bar with an estimate of the time left; before the first training, a line says what is done."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    shown = (TextColumn("{task.description}"), BarColumn(30), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*shown, TextColumn("of at most"), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("reading and compiling", total=1.0)
+        yield lambda what, done: bar.update(task, description=what, completed=done)
