@@ -73,7 +73,8 @@ def in_this_process(monkeypatch):
     def run_all(tasks, workers, progress):
         for task in tasks:
             trained.append(task.name)
-            run_trial(RunFolder(task.data).read_split(), task.cell, task.folder, task.metric)
+            split = RunFolder(task.data).read_split()
+            run_trial(split, task.cell, task.folder, task.metric, validation_users=task.validation_users)
 
     monkeypatch.setattr(compare, "run_all", run_all)
     return trained

@@ -57,6 +57,8 @@ def test_other_settings_in_the_same_folder_are_refused(compare):
     compare()
     with pytest.raises(RunError, match="begun with epochs = 3"):
         compare(epochs=4)
+    with pytest.raises(RunError, match="begun with validation_users = None, and now it is 7"):
+        compare(validation_users=7)
 
 
 def test_other_data_in_the_same_folder_is_refused(compare, small_data, tiny, tmp_path):

@@ -6,6 +6,7 @@ from recsieve.experiments.config import Noise, make_config
 from recsieve.experiments.plan import plan
 from recsieve.experiments.trial import run_trial, without_known_noise
 from recsieve.recommender import Recommender
+from recsieve.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -30,6 +31,18 @@ def test_the_test_score_of_the_selected_epoch_is_that_of_the_run(split, tmp_path
     assert chosen["epoch"] == metrics["selected"]["epoch"]
     assert chosen["noisy"] == metrics["selected"]["score"]
     assert chosen["test"] == pytest.approx(metrics["test"]["ndcg@5"])
+
+
+def test_validations_of_some_users_are_the_same_for_every_training_and_the_test_is_of_all(split, tmp_path, cells):
+    users = {"few": 5, "more": 10_000}
+    found = {name: run_trial(split, cells["baseline"], tmp_path / name, "ndcg@5", validation_users=most)
+             for name, most in {**users, "all": None, "few again": 5}.items()}  # fmt: skip
+    validations = {name: pl.read_parquet(tmp_path / name / "validations.parquet") for name in found}
+    assert validations["few"].equals(validations["few again"])
+    assert validations["more"].equals(validations["all"])
+    assert validations["few"]["noisy"][0] != validations["all"]["noisy"][0]
+    tested = {pl.read_parquet(RunFolder(tmp_path / name).per_user).height for name in found}
+    assert len(tested) == 1
 
 
 def test_a_run_of_a_comparison_is_lean(split, tmp_path, cells):

@@ -55,7 +55,10 @@ def run_comparison(
     check_folder(out, "comparison")
     prepared = _prepare(config, out, split)
     cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
-    tasks = [TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric) for cell in cells]
+    tasks = [
+        TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric, config.validation_users)
+        for cell in cells
+    ]
     todo = [task for task in tasks if not _is_finished(task, prepared[task.cell.noise].fingerprint)]
     workers = _workers(config, prepared, len(tasks))
     report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
@@ -110,6 +113,12 @@ def _is_finished(task: TrialTask, mark: str) -> bool:
     run = RunFolder(task.folder)
     if run.exists:
         check_same(run, task.cell.settings, mark)
+        users = run.read_config()["data"].get("validation_users")
+        if users != task.validation_users:
+            raise RunError(
+                f"{run.path} was begun with validation_users = {users}, and now it is {task.validation_users}: "
+                "give the same settings to go on, or another folder by --out."
+            )
     return run.finished
 
 

@@ -66,6 +66,7 @@ class ComparisonConfig(BaseModel):
     select_by: str = "ndcg@20"  # one criterion for all, on validation
     epochs: Positive = 100
     patience: Positive = 10
+    validation_users: Positive | None = None  # ranked for at each validation, the same for all; None: everybody
     batch_size: Positive = 1024
     learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 1e-3
     negatives: Positive = 1

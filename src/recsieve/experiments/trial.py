@@ -25,7 +25,7 @@ from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Model
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, parse_criterion
+from recsieve.settings import AUTO, Settings, parse_criterion
 from recsieve.training import Event, Training
 from recsieve.training.selection import own_loss
 
@@ -42,13 +42,15 @@ class TrialTask:
     data: Path
     folder: Path
     metric: str
+    validation_users: int | None = None  # None: all
 
     @property
     def name(self) -> str:
         return self.cell.name
 
     def run(self, reporter: Reporter) -> None:
-        run_trial(read_split(self.data), self.cell, self.folder, self.metric, reporter.take)
+        split = read_split(self.data)
+        run_trial(split, self.cell, self.folder, self.metric, reporter.take, validation_users=self.validation_users)
 
 
 @lru_cache(maxsize=1)
@@ -58,7 +60,13 @@ def read_split(folder: Path) -> Split:
 
 
 def run_trial(
-    split: Split, cell: Cell, folder: Path, metric: str, progress: Callable[[Event], None] | None = None
+    split: Split,
+    cell: Cell,
+    folder: Path,
+    metric: str,
+    progress: Callable[[Event], None] | None = None,
+    *,
+    validation_users: int | None = None,
 ) -> dict[str, Any]:
     """Train one cell and write its run folder, metrics last.
 
@@ -66,11 +74,12 @@ def run_trial(
     """
     run = RunFolder(folder)
     about = {"noise": cell.noise, "strategy": cell.contender.name, "fingerprint": fingerprint(split.train)}
-    run.write_config(cell.settings, about)
+    some = {} if validation_users is None else {"validation_users": validation_users}
+    run.write_config(cell.settings, about | some)
     if cell.contender.role == "oracle":
         split = replace(split, train=without_known_noise(split.train))
     started = time.perf_counter()
-    watch = Watch(split, cell.settings.select_by, metric, cell.settings.batch_size, cell.settings.seed)
+    watch = Watch(split, cell.settings, metric, validation_users)
     recommender = Recommender(**cell.settings.model_dump())
     memory = None if cell.contender.role == "oracle" or cell.settings.denoiser == AUTO else make_memory(split.train)
     if cell.settings.denoiser == AUTO:
@@ -107,12 +116,12 @@ class Watch:
     """Scores a training by every criterion at each validation, and returns the one that selects.
 
     The test score is knowledge that nobody has while training: it is written down for the study of selection, and
-    never selects.
+    never selects. With `most_users`, these scores are of as many users, the same for every training.
     """
 
-    def __init__(self, split: Split, select_by: str, metric: str, batch_size: int, seed: int) -> None:
-        self._split, self._select_by, self._metric = split, select_by, metric
-        self._batch_size, self._seed = batch_size, seed
+    def __init__(self, split: Split, settings: Settings, metric: str, most_users: int | None = None) -> None:
+        self._split, self._select_by, self._metric = split, settings.select_by, metric
+        self._batch_size, self._seed, self._most_users = settings.batch_size, settings.seed, most_users
         validation = split.validation
         self._noisy = validation.csr
         self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
@@ -139,14 +148,14 @@ class Watch:
 
     def _on_validation(self, model: Model, criterion: str, k: int) -> tuple[float, float]:
         """The criterion over all of the validation part, and over what is not known to be noise."""
-        users = _with_any(self._noisy)
+        users = _with_any(self._noisy, self._most_users)
         top, _ = rank_items(model, users, k, self._split.train.csr)
         noisy = _mean(top, users, self._noisy, criterion, k)
         return noisy, float("nan") if self._clean is None else _mean(top, users, self._clean, criterion, k)
 
     def _on_test(self, model: Model) -> float:
         relevant, k = self._split.test.csr, parse_criterion(self._metric)[1]
-        users = _with_any(relevant)
+        users = _with_any(relevant, self._most_users)
         top, _ = rank_items(model, users, k, self._seen_before_test)
         return _mean(top, users, relevant, self._metric, k)
 
@@ -155,8 +164,12 @@ class Watch:
         return pl.DataFrame(self.rows)
 
 
-def _with_any(relevant: CSR) -> NDArray[np.int32]:
-    return np.flatnonzero(relevant.counts()).astype(np.int32)
+def _with_any(relevant: CSR, most: int | None) -> NDArray[np.int32]:
+    """The users who have something to find, or some of them, drawn alike whatever is trained."""
+    users = np.flatnonzero(relevant.counts()).astype(np.int32)
+    if most is None or len(users) <= most:
+        return users
+    return np.sort(np.random.default_rng(0).choice(users, most, replace=False))
 
 
 def _mean(top: NDArray[np.int32], users: NDArray[np.int32], relevant: CSR, criterion: str, k: int) -> float:
