@@ -105,7 +105,8 @@ def test_advice_says_when_plain_training_is_as_good():
         {"denoiser": "keep-all", "title": "CE", "score": 0.2, **common},
         {"denoiser": "reweighted", "title": "R-CE", "score": 0.19, **common},
     ]
-    _, line, caution = advice(found, "ndcg@20")
+    best, _, line, caution = advice(found, "ndcg@20")
+    assert best == "Best on validation: CE, …."
     assert "−5.0\u00a0% against plain CE's best" in line
     assert "What mattered most was beta (70 %)" in line
     assert "No knobs were found" in line

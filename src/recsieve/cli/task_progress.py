@@ -56,7 +56,7 @@ class Standing:
         bar = ProgressBar(total=max(self.start.tasks, 1), completed=self.done, width=30)
         line = Table.grid(padding=(0, 1))
         line.add_row(
-            bar, f"{self.done}/{self.start.tasks} runs", duration(time.monotonic() - self.began), self.estimate()
+            bar, f"{self.done}/{self.start.tasks} {self.start.noun}", duration(time.monotonic() - self.began), self.estimate()
         )
         table = Table.grid(padding=(0, 2))
         for name, run in sorted(self.running.items()):
@@ -88,7 +88,7 @@ def _say(console: Console, standing: Standing, event: Started | Going) -> None:
     standing.take(event)
     if isinstance(event, Started):
         again = f", {event.finished} of them finished before" if event.finished else ""
-        console.print(f"{event.tasks} runs{again}, {event.workers} at a time", highlight=False)
+        console.print(f"{event.tasks} {event.noun}{again}, {event.workers} at a time", highlight=False)
     elif event.finished:
         told = f"{event.done} {standing.start.unit}s in {duration(event.seconds)}; {standing.estimate()}"
         line = f"{standing.done}/{standing.start.tasks} {event.name}: {told}"

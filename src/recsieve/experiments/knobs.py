@@ -72,4 +72,4 @@ def in_words(denoiser: str, options: Mapping[str, float], learning_rate: float) 
 
 
 def _epochs(number: float) -> str:
-    return "1 epoch" if number == 1 else f"{number:g} epochs"
+    return "1 epoch" if number == 1 else f"{number:.2g} epochs"

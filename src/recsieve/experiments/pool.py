@@ -38,6 +38,7 @@ class Started:
     workers: int
     unit: str  # what a task consists of: epochs, or trials
     most: int  # of these in a task
+    noun: str = "runs"  # what the tasks are called
 
 
 @dataclass(frozen=True)

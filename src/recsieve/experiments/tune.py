@@ -55,7 +55,7 @@ def run_tuning(
     tasks = [StudyTask(name, config, data, out) for name in config.strategies]
     todo = [task for task in tasks if ended(studies[task.denoiser]) < config.trials]
     workers = max(1, min(config.workers or cores(), len(todo)))
-    report(Started(len(tasks), len(tasks) - len(todo), workers, "trial", config.trials))
+    report(Started(len(tasks), len(tasks) - len(todo), workers, "trial", config.trials, "strategies"))
     if todo:
         run_all(todo, workers, report)
     found = [_describe(open_study(out, name), name) for name in config.strategies]
@@ -102,7 +102,8 @@ def _describe(study: optuna.Study, denoiser: str) -> dict[str, Any]:
 def advice(found: Sequence[dict[str, Any]], metric: str) -> list[str]:
     """A sentence for each strategy, and what the numbers cannot say."""
     plain = next((entry["score"] for entry in found if entry["denoiser"] == "keep-all"), None)
-    lines = []
+    best = max(found, key=lambda entry: entry["score"])
+    lines = [f"Best on validation: {best['title']}, {best['in_words']}."]
     for entry in found:
         line = f"{entry['title']}: {entry['in_words']} (validation {metric} {entry['score']:.4f}"
         if plain and entry["denoiser"] != "keep-all":
