@@ -55,9 +55,8 @@ class Standing:
     def draw(self) -> Group:
         bar = ProgressBar(total=max(self.start.tasks, 1), completed=self.done, width=30)
         line = Table.grid(padding=(0, 1))
-        line.add_row(
-            bar, f"{self.done}/{self.start.tasks} {self.start.noun}", duration(time.monotonic() - self.began), self.estimate()
-        )
+        done = f"{self.done}/{self.start.tasks} {self.start.noun}"
+        line.add_row(bar, done, duration(time.monotonic() - self.began), self.estimate())
         table = Table.grid(padding=(0, 2))
         for name, run in sorted(self.running.items()):
             score = "" if run.score is None else f"{run.score:.4f}"
