@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
-from recsieve.data.raw.blocks import Block, cells, json_fields
-from recsieve.data.raw.source import FLAG, ITEM, TIME, USER, existing, number, seconds
+from recsieve.data.raw.blocks import Block, cells, json_fields, without_header
+from recsieve.data.raw.source import ITEM, TIME, USER, existing, rated
 from recsieve.errors import DataError
 
 _FIELDS = {
@@ -43,10 +43,7 @@ class Amazon:
         return [self.source]
 
     def rows(self, block: Block) -> pl.DataFrame:
-        reviews = _from_json(block) if block.text.lstrip()[:1] == b"{" else _from_cells(block)
-        return reviews.select(
-            USER, ITEM, (number("rating") < self.below).alias(FLAG), seconds(TIME).alias(TIME)
-        ).drop_nulls(FLAG)
+        return rated(_from_json(block) if block.text[:100].lstrip()[:1] == b"{" else _from_cells(block), self.below)
 
 
 def _from_json(block: Block) -> pl.DataFrame:
@@ -56,10 +53,7 @@ def _from_json(block: Block) -> pl.DataFrame:
 
 
 def _from_cells(block: Block) -> pl.DataFrame:
-    has_header = block.first_line == 1 and block.text.startswith(_HEADER)
-    text = block.text.partition(b"\n")[2] if has_header else block.text
-    names = ("first", "second", "rating", TIME)
-    rows = cells(Block(text, block.path, block.first_line + has_header, block.bytes_read), ",", names)
+    rows = cells(without_header(block, _HEADER), ",", ("first", "second", "rating", TIME))
     user, item = ("second", "first") if _has_items_first(rows) else ("first", "second")
     return rows.rename({user: USER, item: ITEM})
 

@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
@@ -66,6 +66,13 @@ def _cut(text: IO[bytes], file: IO[bytes], path: Path, size: int) -> Iterator[Bl
 def _refuse_archive(beginning: bytes, path: Path) -> None:
     if beginning.startswith(b"PK\x03\x04") or beginning[257:262] == b"ustar":
         raise DataError(f"{path} is an archive of several files: unpack it, and give what was in it.")
+
+
+def without_header(block: Block, beginning: bytes) -> Block:
+    """The lines without the first of the file, if that begins as a header does."""
+    if block.first_line != 1 or not block.text.startswith(beginning):
+        return block
+    return replace(block, text=block.text.partition(b"\n")[2], first_line=2)
 
 
 def json_fields(block: Block, fields: Sequence[str]) -> pl.DataFrame:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from recsieve.data.raw.blocks import Block, cells
-from recsieve.data.raw.source import FLAG, ITEM, TIME, USER, existing, number, seconds
+from recsieve.data.raw.blocks import Block, cells, without_header
+from recsieve.data.raw.source import ITEM, TIME, USER, existing, rated
 from recsieve.errors import DataError
 
 NAMES = ("ratings.dat", "u.data", "ratings.csv")
@@ -36,11 +36,7 @@ class MovieLens:
         return found
 
     def rows(self, block: Block) -> pl.DataFrame:
-        return (
-            _cells_of(block)
-            .select(USER, ITEM, (number("rating") < self.below).alias(FLAG), seconds(TIME).alias(TIME))
-            .drop_nulls(FLAG)
-        )
+        return rated(_cells_of(block), self.below)
 
 
 def _cells_of(block: Block) -> pl.DataFrame:
@@ -51,6 +47,4 @@ def _cells_of(block: Block) -> pl.DataFrame:
         return cells(block, ":", names).select(_CELLS)
     if b"\t" in first_line:
         return cells(block, "\t", _CELLS)
-    has_header = block.first_line == 1 and first_line.startswith(_HEADER)
-    text = block.text.partition(b"\n")[2] if has_header else block.text
-    return cells(Block(text, block.path, block.first_line + has_header, block.bytes_read), ",", _CELLS)
+    return cells(without_header(block, _HEADER), ",", _CELLS)

@@ -41,6 +41,12 @@ def seconds(name: str) -> pl.Expr:
     return pl.when(time.abs() > 1e11).then(time / 1000).otherwise(time).floor().cast(pl.Int64, strict=False)
 
 
+def rated(rows: pl.DataFrame, below: float) -> pl.DataFrame:
+    """Rows with a rating as interactions; below the limit it is a false positive, and without one they are left out."""
+    flag = (number("rating") < below).alias(FLAG)
+    return rows.select(USER, ITEM, flag, seconds(TIME).alias(TIME)).drop_nulls(FLAG)
+
+
 def existing(path: Path) -> Path:
     """The path, if there is something."""
     if not path.exists():
