@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import optuna
 import polars as pl
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
@@ -83,8 +84,10 @@ class StudyTask:
         study = open_study(self.folder, self.denoiser)
         split = read_split(self.data)
         while (done := ended(study)) < self.config.trials:
-            # A sampler of its own for each trial, so that a search that was stopped goes on as if it had not been.
-            study.sampler = optuna.samplers.TPESampler(seed=self.config.seed + done, n_startup_trials=5)
+            # A sampler of its own for each trial, so that a search that was stopped goes on as if it had not been; the
+            # first draws after seeds 0, 1, 2, … lie close together, so the seeds are scattered.
+            seed = int(np.random.SeedSequence([self.config.seed, done]).generate_state(1)[0])
+            study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=5)
             study.optimize(lambda trial: self._score(trial, split, reporter), n_trials=1)
             reporter.tell(done + 1, study.best_value if any_complete(study) else None)
 

@@ -17,6 +17,9 @@ KNOBS = {"drop_positives": "largest share of positives dropped", "ramp_epochs": 
          "beta": "power of the weights", "learning_rate": "learning rate"}  # fmt: skip
 
 
+_SPARSE = alt.Axis(labelOverlap="greedy", labelSeparation=10)  # ticks of a logarithmic axis crowd
+
+
 def write_tuning_page(folder: Path) -> Path:
     """Write report.html beside the results of a search, and each of its charts as PNG and SVG."""
     result = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
@@ -27,7 +30,7 @@ def write_tuning_page(folder: Path) -> Path:
         write_chart(chart, folder / "charts" / f"{name}.png")
     header, rows = best_rows(result)
     sections = [
-        Section("What to choose", points=result["advice"]),
+        Section("What to choose", lead=result["advice"][0], points=result["advice"][1:]),
         Section("The best of each", [f"{config['trials']} trials of each strategy."], header, rows),
         Section(
             "Every trial",
@@ -66,6 +69,7 @@ def _rate(entry: Mapping[str, Any]) -> dict[str, float]:
 def knob_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
     """The validation score of each trial against each knob."""
     panels = {}
+    strategies = alt.Scale(domain=trials["strategy"].unique(maintain_order=True).to_list(), scheme="tableau10")
     for knob, title in KNOBS.items():
         if knob not in trials.columns:
             continue
@@ -75,9 +79,9 @@ def knob_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
             alt.Chart(alt.Data(values=values), title=title, width=420, height=240)
             .mark_point(filled=True, size=60)
             .encode(
-                x=alt.X("value:Q", title=title, scale=alt.Scale(type="log")),
+                x=alt.X("value:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=12), axis=_SPARSE),
                 y=alt.Y("score:Q", title=f"validation {metric}", scale=alt.Scale(zero=False)),
-                color=alt.Color("strategy:N", title=None, legend=alt.Legend(orient="bottom")),
+                color=alt.Color("strategy:N", title=None, scale=strategies, legend=alt.Legend(orient="bottom")),
                 shape=alt.Shape("state:N", title=None, legend=alt.Legend(orient="bottom")),
                 tooltip=["strategy:N", "trial:Q", "state:N", "value:Q", alt.Tooltip("score:Q", format=".4f")],
             )
