@@ -54,10 +54,12 @@ class FileToEpoch:
     def ours(self, case: Case) -> Timing:
         """Compile on a few rows, then read and train once, so that the memory is that of one training."""
         denoiser = Truncated(plain.MAX_DROP_RATE, ramp_steps=plain.RAMP_STEPS)
-        run_epoch("gmf", read_interactions(case.folder / FEW / PARQUET_FILE, false_positive=RULE), denoiser)
+        run_epoch(
+            "gmf", read_interactions(case.folder / FEW / PARQUET_FILE, false_positive=RULE), denoiser, plain.BATCH
+        )
         reading, data = timed(lambda: read_interactions(case.folder / PARQUET_FILE, false_positive=RULE))
         peak = peak_mb()
-        epoch = seconds(lambda: run_epoch("gmf", data, denoiser))
+        epoch = seconds(lambda: run_epoch("gmf", data, denoiser, plain.BATCH))
         return Timing(reading + epoch, parts={"reading": reading, "peak_mb_after_reading": peak, "epoch": epoch})
 
 

@@ -78,7 +78,12 @@ class CdaeEpoch:
         return Timing(each * data.n_users, f"{len(taken)} of {len(batches)} steps of {plain.BATCH:,} users")
 
     def ours(self, case: Case) -> Timing:
-        return our_epoch("cdae", case, KeepAll())
+        return our_epoch("cdae", case, KeepAll(), batch_size=rows_of_users(case.data, plain.BATCH))
+
+
+def rows_of_users(data: Interactions, n_users: int) -> int:
+    """How many rows, positives and negatives, so many users have on average."""
+    return round(2 * n_users * len(data) / data.n_users)
 
 
 def new_model(name: str, data: Interactions, **options: float) -> Model:
@@ -95,14 +100,14 @@ def grown_model(name: str, data: Interactions) -> Model:
     return model
 
 
-def our_epoch(name: str, case: Case, denoiser: Denoiser) -> Timing:
+def our_epoch(name: str, case: Case, denoiser: Denoiser, batch_size: int = plain.BATCH) -> Timing:
     """An epoch in the library's own loop, with its sampling, its history and its snapshot of the weights."""
-    run_epoch(name, case.data.take(slice(4 * plain.BATCH)), denoiser)  # compiles the kernels
-    return median_of(case.effort.repeats, lambda: run_epoch(name, case.data, denoiser))
+    run_epoch(name, case.data.take(slice(4 * plain.BATCH)), denoiser, batch_size)  # compiles the kernels
+    return median_of(case.effort.repeats, lambda: run_epoch(name, case.data, denoiser, batch_size))
 
 
-def run_epoch(name: str, data: Interactions, denoiser: Denoiser) -> None:
-    plan = TrainingPlan(epochs=1, batch_size=plain.BATCH, learning_rate=plain.LEARNING_RATE)
+def run_epoch(name: str, data: Interactions, denoiser: Denoiser, batch_size: int) -> None:
+    plan = TrainingPlan(epochs=1, batch_size=batch_size, learning_rate=plain.LEARNING_RATE)
     for _ in Training(new_model(name, data), DenoisedLoss(denoiser), data, plan).run(lambda step: 0.0):
         pass
 

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks import plain
 from benchmarks.measure import Agreement, Case, Skipped, Timing
-from benchmarks.training import new_model, our_epoch
+from benchmarks.training import new_model, our_epoch, rows_of_users
 from recsieve.denoisers import KeepAll
 
 SCRIPT = Path(__file__).with_name("recbole_side.py")
@@ -46,7 +47,9 @@ class RecBoleEpoch:
         return Timing(result["seconds"], extrapolated, peak_mb=result["peak_mb"])
 
     def ours(self, case: Case) -> Timing:
-        return our_epoch(self.name.lower(), case, KeepAll())
+        # As many users a step as RecBole, where it is users that it takes in batches.
+        batch_size = rows_of_users(case.data, plain.BATCH) if self.name == "CDAE" else plain.BATCH
+        return our_epoch(self.name.lower(), case, KeepAll(), batch_size)
 
 
 def run_recbole(command: str, case: Case, name: str, last: str) -> str:

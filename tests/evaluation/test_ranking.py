@@ -4,19 +4,32 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recsieve.evaluation.ranking import rank_items, top_places
-from recsieve.models import GMF
+from recsieve.data.interactions import CSR
+from recsieve.evaluation import ranking
+from recsieve.evaluation.ranking import rank_items, rank_scores
+from recsieve.models import GMF, MODELS
 
 
 @settings(deadline=None, max_examples=60)
 @given(n_items=st.integers(1, 20_000), k=st.integers(1, 100), seed=st.integers(0, 99), ties=st.booleans())
-def test_two_stages_find_the_same_lists_as_sorting(n_items, k, seed, ties):
+def test_candidates_in_groups_give_the_same_lists_as_sorting(n_items, k, seed, ties):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=n_items).astype(np.float32)
     if ties:
         scores = np.round(scores, 1)
-    k = min(k, n_items)
-    np.testing.assert_array_equal(top_places(scores, k), np.argsort(-scores, kind="stable")[:k])
+    nothing = CSR(np.zeros(2, np.int64), np.zeros(0, np.int32), n_items)
+    expected = np.argsort(-scores, kind="stable")[:k]
+    np.testing.assert_array_equal(rank_scores(scores[None], np.zeros(1, np.int32), k, nothing)[0], expected)
+
+
+@pytest.mark.parametrize("name", ["gmf", "cdae", "neumf"])
+def test_tiles_of_items_give_the_lists_of_all_scores_at_once(small_data, monkeypatch, name):
+    data, users = small_data(60, 45), np.arange(60, dtype=np.int32)
+    model = MODELS[name](data.csr, torch.Generator().manual_seed(0)).eval()
+    expected = rank_scores(model.score_all_items(torch.arange(60)).numpy(), users, 10, data.csr)
+    monkeypatch.setattr(ranking, "_TILE_ITEMS", 7)
+    monkeypatch.setattr(ranking, "_TILE_USERS", 11)
+    np.testing.assert_array_equal(rank_items(model, users, 10, data.csr)[0], expected)
 
 
 @pytest.fixture

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.data.interactions import CSR, UNKNOWN, Interactions
-from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_items
+from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_scores
 from recsieve.models import Model
 from recsieve.models.offset import Offset
 
@@ -66,7 +65,7 @@ class Judge:
             doubted = plain if noise is None else plain + noise.of_all_items(codes)
             for shift in shifts:
                 scores = (doubted if shift.noise else plain) + shift.gamma * self._log_popularity
-                lists[shift][start:stop] = _ranked(model, scores, users, self._k, self._seen)
+                lists[shift][start:stop] = rank_scores(scores.numpy(), users, self._k, self._seen)
         return {shift: self._ndcg(top) for shift, top in lists.items()}
 
     def _ndcg(self, top: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -74,23 +73,6 @@ class Judge:
         gains = (top[self._place] == self._items[:, None]) @ discounts
         ideal = np.cumsum(discounts)[np.minimum(np.bincount(self._place), top.shape[1]) - 1]
         return np.bincount(self._place, self._truth * gains) / ideal
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """Scores that are known already, as all that ranking asks of a model."""
-
-    n_users: int
-    n_items: int
-    scores: Tensor
-
-    def score_all_items(self, users: Tensor) -> Tensor:
-        return self.scores
-
-
-def _ranked(model: Model, scores: Tensor, users: NDArray[np.int32], k: int, seen: CSR) -> NDArray[np.int32]:
-    scored = cast(Model, _Scored(model.n_users, model.n_items, scores))
-    return rank_items(scored, users, k, seen)[0]
 
 
 def log_popularity(train: Interactions) -> Tensor:

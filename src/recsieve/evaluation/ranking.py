@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
+from torch import Tensor
 
+from recsieve.cores import one_thread, thread_pool
 from recsieve.data.interactions import CSR
 from recsieve.models import Model
 
-BLOCK_BYTES = 8 << 20  # of scores held at once: more would not stay in the cache
-_COLUMNS = 2048  # of the first stage: their maxima stay in the fastest cache
+BLOCK_BYTES = 8 << 20  # of scores held at once, where a model makes those of all items at once
+# Where scores are a product of vectors they are made and looked through in tiles that stay in the cache.
+_TILE_USERS, _TILE_ITEMS = 128, 8192
+_GROUP = 16  # items whose best is found in one go: a cache line
 
 
 def rank_items(
@@ -23,49 +27,168 @@ def rank_items(
     k = min(k, model.n_items)
     top, best = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
     seen = seen or CSR(np.zeros(model.n_users + 1, np.int64), np.zeros(0, np.int32), model.n_items)
-    for start, stop in blocks(len(users), model.n_items, block_bytes):
-        block = users[start:stop]
-        scores = model.score_all_items(torch.from_numpy(block.astype(np.int64))).cpu().numpy()
-        _select(scores, block, seen.offsets, seen.items, top[start:stop], best[start:stop])
+
+    def rank_share(bounds: tuple[int, int]) -> None:
+        score = _scorer(model, block_bytes)
+        for start, stop in _ranges(*bounds, score.n_users):
+            found = _Found(stop - start, k)
+            for first, scores in score(torch.from_numpy(users[start:stop].astype(np.int64))):
+                found.look_through(scores, first, users[start:stop], seen)
+            _sort(*found.arrays, top[start:stop], best[start:stop])
+            best[start:stop] += score.constant
+
+    with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        list(cores.map(rank_share, _ranges(0, len(users), -(-len(users) // n_threads))))
     return top, best
+
+
+def rank_scores(scores: NDArray[np.float32], users: NDArray[np.int32], k: int, seen: CSR) -> NDArray[np.int32]:
+    """The k best items of each user, given the scores of all; those of seen items are overwritten."""
+    top = np.empty((len(users), min(k, scores.shape[1])), np.int32)
+    found = _Found(*top.shape)
+    found.look_through(scores, 0, users, seen)
+    _sort(*found.arrays, top, np.empty(top.shape, np.float32))
+    return top
 
 
 def blocks(n_users: int, n_items: int, block_bytes: int) -> Iterator[tuple[int, int]]:
     """Ranges of users whose scores fit into the memory allowed."""
-    size = max(1, block_bytes // (4 * n_items))
-    for start in range(0, n_users, size):
-        yield start, min(start + size, n_users)
+    return _ranges(0, n_users, max(1, block_bytes // (4 * n_items)))
 
 
-@njit(parallel=True, cache=True)
-def _select(scores, users, offsets, seen, top, best):
-    """Fill in each user's largest scores among the items not seen, largest first; equal ones in the items' order."""
-    for row in prange(len(users)):
-        for item in seen[offsets[users[row]] : offsets[users[row] + 1]]:
-            scores[row, item] = -np.inf
-        places = top_places(scores[row], top.shape[1])
-        for rank in range(len(places)):
-            score = scores[row, places[rank]]
-            top[row, rank] = places[rank] if score > -np.inf else -1
-            best[row, rank] = score
+def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + size, last)) for start in range(first, last, max(size, 1)))
+
+
+def _scorer(model: Model, block_bytes: int) -> _Tiles | _AllAtOnce:
+    is_product = getattr(type(model), "score_all_items", None) is Model.score_all_items
+    return _Tiles(model) if is_product else _AllAtOnce(model, block_bytes)
+
+
+class _AllAtOnce:
+    """Scores of all items, as a model makes them itself, for so many users that they fit into the memory allowed."""
+
+    constant = 0.0
+
+    def __init__(self, model: Model, block_bytes: int) -> None:
+        self._model, self.n_users = model, max(1, block_bytes // (4 * model.n_items))
+
+    def __call__(self, users: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        yield 0, self._model.score_all_items(users).cpu().numpy()
+
+
+class _Tiles:
+    """Scores that are a product of vectors, for consecutive ranges of items, always in the same memory.
+
+    `constant` is left out of them: it changes no order, and to add it would take as long as to find the best.
+    """
+
+    n_users = _TILE_USERS
+    constant = 0.0
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._memory = model, torch.empty(0)
+
+    def __call__(self, users: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        user_vectors, item_vectors, item_bias, self.constant = self._model.as_product(users)
+        if not len(self._memory):
+            self._memory = user_vectors.new_empty(self.n_users * _TILE_ITEMS)
+        for first in range(0, self._model.n_items, _TILE_ITEMS):
+            tile = slice(first, first + _TILE_ITEMS)
+            vectors, bias = item_vectors[tile], None if item_bias is None else item_bias[tile]
+            scores = self._memory[: len(users) * len(vectors)].view(len(users), len(vectors))
+            torch.mm(user_vectors, vectors.T, out=scores)
+            yield first, (scores if bias is None else scores.add_(bias)).cpu().numpy()
+
+
+class _Found:
+    """Candidates for the k best of some users, in the order of the items."""
+
+    def __init__(self, n_users: int, k: int) -> None:
+        capacity = 4 * k + 2 * _GROUP
+        self._k, self._counts = k, np.zeros(n_users, np.int64)
+        self._floors = np.full(n_users, -np.inf, np.float32)  # no smaller score can be among the k best
+        self._scores, self._items = np.empty((n_users, capacity), np.float32), np.empty((n_users, capacity), np.int32)
+
+    def look_through(self, scores: NDArray[np.float32], first: int, users: NDArray[np.int32], seen: CSR) -> None:
+        """Take in what may be among the best of a range of items; scores of seen items are overwritten."""
+        _look_through(scores, first, users, seen.offsets, seen.items, self._k, self._floors, *self.arrays)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
+        return self._scores, self._items, self._counts
+
+
+# Without the cases of scores that are no numbers, the best of a group is found by vector instructions.
+_fast = njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+
+
+@njit(cache=True, nogil=True)
+def _look_through(scores, first, users, offsets, seen, k, floors, found, items, counts):
+    for row in range(len(users)):
+        of_user = seen[offsets[users[row]] : offsets[users[row] + 1]]
+        low, high = np.searchsorted(of_user, first), np.searchsorted(of_user, first + scores.shape[1])
+        for item in of_user[low:high]:
+            scores[row, item - first] = -np.inf
+        maxima = _group_maxima(scores[row])
+        if counts[row] == 0 and len(maxima) >= k:
+            floors[row] = np.partition(maxima, len(maxima) - k)[len(maxima) - k]
+        floors[row], counts[row] = _add(scores[row], maxima, first, k, floors[row], found[row], items[row], counts[row])
 
 
 @njit(cache=True)
-def top_places(scores, k):
-    """Where the k largest are, in two stages: the k columns with the largest maxima hold them all."""
-    n_columns = min(len(scores), max(_COLUMNS, 4 * k))
-    maxima = scores[:n_columns].copy()
-    for start in range(n_columns, len(scores), n_columns):
-        length = min(n_columns, len(scores) - start)
-        for column in range(length):
-            maxima[column] = max(maxima[column], scores[start + column])
-    least = np.partition(maxima, n_columns - k)[n_columns - k]  # no smaller score can be among the k largest
-    places, count = np.empty(len(scores), np.int64), 0
-    for column in range(n_columns):
-        if maxima[column] >= least:
-            for place in range(column, len(scores), n_columns):
-                if scores[place] >= least:
-                    places[count] = place
-                    count += 1
-    candidates = np.sort(places[:count])
-    return candidates[np.argsort(-scores[candidates], kind="mergesort")[:k]]
+def _add(scores, maxima, first, k, floor, found, items, count):
+    """Append what is not below the floor; gives the floor after that, and how many there are."""
+    for group in range(len(maxima)):
+        if maxima[group] >= floor:
+            if count + _GROUP >= len(found):
+                floor, count = keep_best(found, items, count, k)
+            for place in range(group * _GROUP, min((group + 1) * _GROUP, len(scores))):
+                found[count], items[count] = scores[place], first + place  # to be overwritten if it does not count
+                count += scores[place] >= floor
+    return floor, count
+
+
+@_fast
+def _group_maxima(scores):
+    """The largest score of each group of consecutive items; the last may be smaller."""
+    maxima = np.empty((len(scores) + _GROUP - 1) // _GROUP, np.float32)
+    whole = len(scores) // _GROUP
+    for group in range(whole):
+        largest = scores[group * _GROUP]
+        for place in range(1, _GROUP):
+            largest = max(largest, scores[group * _GROUP + place])
+        maxima[group] = largest
+    if whole < len(maxima):
+        maxima[whole] = scores[whole * _GROUP :].max()
+    return maxima
+
+
+@njit(cache=True)
+def keep_best(scores, items, count, k):
+    """Keep only the k best of the first `count`, of equal ones the first; gives the least kept, and how many."""
+    if count <= k:
+        return np.float32(-np.inf), count
+    floor = np.partition(scores[:count], count - k)[count - k]
+    equal = k - (scores[:count] > floor).sum()  # so many of those at the floor are among the k best
+    kept = 0
+    for place in range(count):
+        score = scores[place]
+        if score > floor or (score == floor and equal > 0):
+            equal -= score == floor
+            scores[kept], items[kept] = score, items[place]
+            kept += 1
+    return floor, kept
+
+
+@njit(cache=True, nogil=True)
+def _sort(found, items, counts, top, best):
+    """Fill in each user's best, largest first, equal ones in the items' order."""
+    for row in range(len(counts)):
+        _, count = keep_best(found[row], items[row], counts[row], top.shape[1])
+        order = np.argsort(-found[row, :count], kind="mergesort")
+        top[row], best[row] = -1, -np.inf
+        for rank in range(count):
+            best[row, rank] = found[row, order[rank]]
+            if best[row, rank] > -np.inf:
+                top[row, rank] = items[row, order[rank]]

@@ -30,9 +30,19 @@ class Model(nn.Module, ABC):
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
         """The logit of each pair: (n,), (n,) -> (n,)."""
 
-    @abstractmethod
+    @torch.no_grad()
     def score_all_items(self, users: Tensor) -> Tensor:
         """The logits of all items for some users, without gradients: (n,) -> (n, items)."""
+        user_vectors, item_vectors, item_bias, constant = self.as_product(users)
+        scores = user_vectors @ item_vectors.T
+        return scores.add_(constant if item_bias is None else item_bias + constant)
+
+    def as_product(self, users: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
+        """Vectors of users and of all items whose product is the logit, and what is added for each item, and for all.
+
+        A model that cannot be written so has `score_all_items` of its own.
+        """
+        raise NotImplementedError
 
 
 def embedding(rows: int, factors: int, generator: torch.Generator) -> nn.Embedding:

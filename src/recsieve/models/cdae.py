@@ -7,7 +7,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError, did_you_mean
@@ -91,13 +90,12 @@ class CDAE(Model):
         kept = _uniform(pair + self.corruption_draw * DRAW_FACTOR) >= self.corruption
         return kept / (1 - self.corruption)
 
-    @torch.no_grad()
-    def score_all_items(self, users: Tensor) -> Tensor:
+    def as_product(self, users: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
         was_training = self.training
         self.eval()
         hidden = self.encode(users)
         self.train(was_training)
-        return functional.linear(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1))
+        return hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1), 0.0
 
 
 def _uniform(keys: Tensor) -> Tensor:

@@ -20,7 +20,5 @@ class GMF(Model):
         pairs = self.user(users) * self.item(items)  # (n, factors)
         return self.output(pairs).squeeze(-1)
 
-    @torch.no_grad()
-    def score_all_items(self, users: Tensor) -> Tensor:
-        weighted = self.user.weight[users] * self.output.weight
-        return torch.addmm(self.output.bias, weighted, self.item.weight.T)
+    def as_product(self, users: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
+        return self.user.weight[users] * self.output.weight, self.item.weight, None, self.output.bias.item()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.adam_rows import step_vector
+from recsieve.cores import one_thread, thread_pool
 from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss, binary_cross_entropy
 from recsieve.models import Model
@@ -26,7 +26,8 @@ from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.stepper import Stepper
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 
 # Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -37,7 +38,7 @@ class FusedStep(Stepper):
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         self.loss, self.optimizer = loss, optimizer
-        self._other_core = ThreadPoolExecutor(1, initializer=_settle) if torch.get_num_threads() > 1 else None
+        self._other_core = thread_pool(1) if torch.get_num_threads() > 1 else None
 
     @abstractmethod
     def score(self, batch: Batch) -> NDArray[np.float32]:
@@ -54,12 +55,8 @@ class FusedStep(Stepper):
         return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        threads = torch.get_num_threads()
-        _one_thread()
-        try:
+        with one_thread():
             return self._step(batch)
-        finally:
-            torch.set_num_threads(threads)
 
     @torch.no_grad()
     def _step(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
@@ -99,7 +96,7 @@ class FusedStep(Stepper):
         for parameter, gradient in gradients.items():
             state = self.optimizer.dense_state(parameter)
             tensors = parameter.detach(), state["exp_avg"], state["exp_avg_sq"], gradient
-            step_vector(*(tensor.numpy().reshape(-1) for tensor in tensors), *factors)
+            step_vector(*(tensor.numpy().reshape(-1) for tensor in tensors), *factors)  # type: ignore[call-arg]
             state["step"] += 1
 
     def both(self, one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
@@ -120,17 +117,6 @@ class FusedStep(Stepper):
         if type(denoiser) is Truncated:
             return denoiser.n_drop(step, n, n), 0.0
         return 0, denoiser.beta if type(denoiser) is Reweighted else 0.0
-
-
-def _one_thread() -> None:
-    """Keep torch to one thread: its others wait busily between operations, on the core that is needed elsewhere."""
-    torch.set_num_threads(1)
-
-
-def _settle() -> None:
-    """Make the other core's thread like this one while it makes a step: both settings are a thread's own."""
-    _one_thread()
-    torch.set_grad_enabled(False)
 
 
 def given_weights(batch: Batch) -> NDArray[np.float32]:

@@ -53,7 +53,7 @@ class FusedGMF(FusedStep):
         return logits
 
     def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
-        _move(slopes, *self._places, self.learning_rate, *self._rows)
+        _move(slopes, *self._places, self.learning_rate, *self._rows)  # type: ignore[call-arg]
         self._end(1)
 
     def _begin(self, steps: int) -> tuple[Rows, Rows, Dense, Dense, int, int]:
@@ -90,7 +90,7 @@ def _train(
         logits, places = _score(users[batch], items[batch], *past)
         losses[batch], slopes = cross_entropy(logits, labels[batch])
         means[k] = weigh(losses[batch], slopes, labels[batch], weights[batch], drops[k], beta)
-        _move(slopes, *places, learning_rate, *past)
+        _move(slopes, *places, learning_rate, *past)  # type: ignore[call-arg]
     return means
 
 

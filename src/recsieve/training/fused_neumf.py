@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from recsieve.adam_rows import sums_by_place
 from recsieve.losses import DenoisedLoss
@@ -24,7 +26,8 @@ class FusedNeuMF(FusedStep):
     def __init__(self, model: NeuMF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         super().__init__(model, loss, optimizer)
         self._model = model
-        self._second, _, self._third, _ = model.deeper
+        second, _, third, _ = model.deeper
+        self._second, self._third = cast(nn.Linear, second), cast(nn.Linear, third)
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         model, rows_of = self._model, self.optimizer.rows_of
