@@ -1,7 +1,13 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from recsieve.errors import DataError
+from recsieve.reporting import findings
 from recsieve.reporting.findings import outcome, read_results, table, write_findings
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -55,3 +61,15 @@ def test_a_folder_without_results_is_told(tmp_path):
 
 def test_a_name_with_a_bar_does_not_break_a_table():
     assert table(["a"], [["x|y"]]).splitlines()[-1] == "| x\\|y |"
+
+
+def test_the_page_in_the_repository_says_what_its_results_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "write_chart", lambda chart, path: None)
+    write_findings(read_results(ROOT / "findings" / "results"), tmp_path / "findings.md")
+    written = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert (tmp_path / "findings.md").read_text(encoding="utf-8") == written
+
+
+def test_results_name_no_place_of_the_machine_that_made_them():
+    for path in (ROOT / "findings" / "results").iterdir():
+        assert not re.search(r"[\s\"=]/\w+/", path.read_text(encoding="utf-8")), path.name
