@@ -41,7 +41,7 @@ def train(
     beta: Annotated[float | None, typer.Option(help="R-CE: how strongly a large loss lowers the weight. [0.2]")] = None,
     fidelity: Annotated[str | None, typer.Option(help="T-CE: count as the 'paper' or as its 'authors' code.")] = None,
     false_positive_weight: Annotated[
-        float | None, typer.Option(help="NR: what a regretted interaction counts as a negative, from 0 to 1. [1]")
+        float | None, typer.Option(help="NR: what a regretted interaction counts as a negative, from 0 to 1. [0.1]")
     ] = None,
     negative_weight: Annotated[
         float | None, typer.Option(help="NR: what an item that was not met counts as a negative. [1]")

@@ -17,12 +17,13 @@ class NegativeFeedback:
     """Weigh true positives, false positives and non-interactions apart (NR; Wen et al., 2019).
 
     A false positive comes with the label 0, as a non-interaction does; `ids` tell them apart. True positives weigh 1.
-    Neither paper gives the weights: 1 for both is the plain reading, "both are treated as negatives".
+    Neither paper gives the weights. A regretted interaction still tells what somebody is interested in: at a weight of
+    1 it costs more in the ranking of what satisfies than at a tenth (docs/paper.md, Table 4).
     """
 
     learns_from_flags: ClassVar[bool] = True
 
-    false_positive_weight: float = 1.0
+    false_positive_weight: float = 0.1
     negative_weight: float = 1.0
 
     def __post_init__(self) -> None:
