@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from recsieve.adam_rows import sums_by_place
 from recsieve.losses import DenoisedLoss
-from recsieve.models import NeuMF
-from recsieve.optim import LazyAdam
+from recsieve.models import Model, NeuMF
+from recsieve.optim import LAZY_ROWS, LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.fused import FusedStep, kernel
 
@@ -28,6 +28,10 @@ class FusedNeuMF(FusedStep):
         self._model = model
         second, _, third, _ = model.deeper
         self._second, self._third = cast(nn.Linear, second), cast(nn.Linear, third)
+
+    @staticmethod
+    def pays(model: Model) -> bool:
+        return max(model.n_users, model.n_items) >= LAZY_ROWS
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         model, rows_of = self._model, self.optimizer.rows_of

@@ -24,7 +24,8 @@ FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, C
 def make_stepper(model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
     fused = FUSED.get(type(model))
-    if fused is not None and engine in ("auto", "fused") and fused.applies(model, loss):
+    wanted = engine == "fused" or (engine == "auto" and fused is not None and fused.pays(model))
+    if fused is not None and wanted and fused.applies(model, loss):
         optimizer = make_adam(model, learning_rate, "lazy")
         return fused(model, loss, optimizer), optimizer
     if engine == "fused":
