@@ -190,26 +190,37 @@ def _unobserved(bits, low, high, observed, n_items):
 
 @njit(nogil=True, cache=True)
 def _draw(users, items, ids, start, key, data_users, data_items, sources, rest, negatives, offsets, observed, n_items):
-    n_groups, period = len(data_users) - len(rest), 1 + negatives
+    # In loops of their own, so that the processor waits for many places of memory at once instead of one by one.
+    period = 1 + negatives
+    rows = _rows_at(start, len(users), key, len(data_users) - len(rest), period, sources, rest)
+    for i in range(len(users)):
+        users[i], items[i] = data_users[rows[i]], data_items[rows[i]]
+    negative_key, n_paired = _mix(key), (len(data_users) - len(rest)) * period
+    for i in range(len(users)):
+        within = (start + i) % period if start + i < n_paired else 0
+        ids[i] = rows[i] if within == 0 else -1
+        if within > 0:
+            noise = _mix(negative_key ^ uint64(rows[i] * period + within))
+            items[i] = _unobserved(noise, offsets[users[i]], offsets[users[i] + 1], observed, n_items)
+
+
+@njit(nogil=True, cache=True)
+def _rows_at(start, n, key, n_groups, period, sources, rest):
+    """The interaction behind each place of a shuffled epoch: that of a negative is the one before it."""
     bits = 10  # fewer would not mix the few rows of a tiny epoch well
     while (1 << bits) < n_groups:
         bits += 1
     left_bits, right_bits = uint64(bits - bits // 2), uint64(bits // 2)
-    negative_key, row = _mix(key), 0
-    for i in range(len(users)):
+    rows, row = np.empty(n, np.int64), 0
+    for i in range(n):
         group, within = divmod(start + i, period)
         if group >= n_groups:
-            row, within = rest[start + i - n_groups * period], 0
+            row = rest[start + i - n_groups * period]
         elif within == 0 or i == 0:
             row = _permuted(group, n_groups, key, left_bits, right_bits)
             row = sources[row] if len(sources) > 0 else row
-        users[i] = data_users[row]
-        if within == 0:
-            items[i], ids[i] = data_items[row], row
-        else:
-            noise = _mix(negative_key ^ uint64(row * period + within))
-            items[i] = _unobserved(noise, offsets[users[i]], offsets[users[i] + 1], observed, n_items)
-            ids[i] = -1
+        rows[i] = row
+    return rows
 
 
 @njit(nogil=True, cache=True)
