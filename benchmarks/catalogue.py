@@ -20,7 +20,7 @@ class Comparison:
 COMPARISONS = {
     "gmf-epoch": Comparison("GMF with T-CE, epoch with sampling", "s/epoch", 40, 50),
     "neumf-epoch": Comparison("NeuMF with T-CE, epoch with sampling", "s/epoch", 20, 30),
-    "cdae-epoch": Comparison("CDAE, epoch (plain: all items; ours: sampled)", "s/epoch", 30, 50),
+    "cdae-epoch": Comparison("CDAE, epoch (plain: all items; ours: sampled)", "s/epoch"),
     "recbole-neumf": Comparison("NeuMF, epoch, against RecBole 1.2.1", "s/epoch"),
     "recbole-cdae": Comparison("CDAE, epoch, against RecBole 1.2.1", "s/epoch", 30, 50),
     "gmf-ranking": Comparison("GMF full ranking, top 100", "s/user", 250, 500),

@@ -227,8 +227,10 @@ def _rows_at(start, n, key, n_groups, period, sources, rest):
 def _draw_by_user(
     users, items, ids, start, key, order, ends, rows, row_offsets, data_items, offsets, observed, n_items
 ):
+    place = np.searchsorted(ends, start, side="right")
     for i in range(len(users)):
-        place = np.searchsorted(ends, start + i, side="right")
+        while ends[place] <= start + i:
+            place += 1
         user = order[place]
         within = start + i - (ends[place - 1] if place > 0 else 0)
         n_positives = row_offsets[user + 1] - row_offsets[user]

@@ -10,7 +10,7 @@ from recsieve.denoisers import KeepAll, NegativeFeedback, RandomDrop, Reweighted
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
 from recsieve.sampling import Sampler
-from recsieve.training import fused_neumf
+from recsieve.training import fused_cdae, fused_neumf
 from recsieve.training.fused import FusedStep
 from recsieve.training.steps import PlainStep, make_stepper
 
@@ -40,6 +40,20 @@ def train(data, model, strategy, engine, steps=120, spread=0.3):
 @pytest.mark.parametrize("model", FUSED)
 def test_fused_steps_equal_dense_adam(small_data, model, strategy):
     compare(small_data(80, 60), model, strategy, "fused")
+
+
+@pytest.mark.parametrize("model", ["neumf", "cdae"])
+def test_fused_steps_on_two_cores_equal_dense_adam(small_data, monkeypatch, two_threads, model):
+    monkeypatch.setattr(fused_cdae, "MANY_ROWS", 0)
+    compare(small_data(80, 60), model, Truncated(0.2, 50), "fused")
+
+
+@pytest.fixture
+def two_threads():
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(n_threads)
 
 
 @pytest.mark.parametrize("model", ["gmf", "neumf", "cdae"])

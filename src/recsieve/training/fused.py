@@ -104,9 +104,9 @@ class FusedStep(Stepper):
             step_vector(*(tensor.numpy().reshape(-1) for tensor in tensors), *factors)  # type: ignore[call-arg]
             state["step"] += 1
 
-    def both(self, one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
-        """Do two things, on two cores if torch may have them."""
-        if self._other_core is None:
+    def both(self, one: Callable[[], A], other: Callable[[], B], *, worth_it: bool = True) -> tuple[A, B]:
+        """Do two things, on two cores if torch may have them and it is more work than to wake one."""
+        if self._other_core is None or not worth_it:
             return one(), other()
         coming = self._other_core.submit(other)
         return one(), coming.result()

@@ -15,6 +15,8 @@ from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.fused import FusedStep, kernel
 
+MANY_ROWS = 8192  # from which on it pays to have the decoder, which is most of the work, on another core
+
 
 class FusedCDAE(FusedStep):
     """Makes the training steps of a CDAE."""
@@ -29,9 +31,9 @@ class FusedCDAE(FusedStep):
         self._users, user_places = rows_of(model.user.weight).distinct(batch.users.numpy())
         self._items, item_places = rows_of(model.decoder.weight).distinct(batch.items.numpy())
         self._places = user_places, item_places
-        self._hidden = self._encode()
-        self._decoder = self.read(model.decoder.weight, self._items)
-        bias = self.read(model.item_bias.weight, self._items)
+        self._hidden, (self._decoder, bias) = self.both(
+            self._encode, self._read_decoder, worth_it=len(batch) >= MANY_ROWS
+        )
         return _scores(self._hidden.numpy(), self._decoder, bias, *self._places)
 
     def _encode(self) -> Tensor:
@@ -46,11 +48,18 @@ class FusedCDAE(FusedStep):
         own = torch.from_numpy(self.read(model.user.weight, self._users))
         return model.activation(torch.from_numpy(sums) + own + model.hidden_bias)
 
+    def _read_decoder(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        model = self._model
+        return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
+
     def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
         at_hidden = _sums_of_others(slopes, self._places[0], len(self._users), self._places[1], self._decoder)
         at_encoder = torch.from_numpy(at_hidden) * self._model.activation_slope(self._hidden)
-        self._move_encoder(at_encoder)
-        self._move_decoder(slopes)
+        self.both(
+            lambda: self._move_encoder(at_encoder),
+            lambda: self._move_decoder(slopes),
+            worth_it=len(batch) >= MANY_ROWS,
+        )
         self.step_dense({self._model.hidden_bias: at_encoder.sum(0)}, self._model.user.weight)
 
     def _move_encoder(self, at_encoder: Tensor) -> None:
