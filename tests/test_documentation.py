@@ -44,6 +44,7 @@ def in_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = Settings.plan
     monkeypatch.setattr(Settings, "plan", lambda settings: replace(plan(settings), epochs=1))
+    monkeypatch.setattr("recsieve.audit.dynamics.MOST_EPOCHS", 1)
     with patch.dict(DENOISERS), patch.dict(MODELS):  # what a snippet adds to them is gone afterwards
         yield tmp_path
 
