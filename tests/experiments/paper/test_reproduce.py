@@ -72,6 +72,13 @@ def test_other_data_under_the_same_name_is_refused(trained, tiny_data, tiny_opti
         reproduce_result("table2", [other], tiny_options, tmp_path)
 
 
+def test_what_is_about_noise_is_refused_where_none_is_known(tiny_data, tiny_options, tmp_path):
+    train = replace(tiny_data.split.train, false_positive=None)
+    silent = replace(tiny_data, split=replace(tiny_data.split, train=train))
+    with pytest.raises(ConfigError, match="no known false positive"):
+        reproduce_result("figure9", [silent], tiny_options, tmp_path)
+
+
 def test_random_discarding_finds_twice_the_drop_rate():
     """Half of a batch are negatives, which are never dropped: of 512 positives 102 go at a rate of 0.1."""
     history = pl.DataFrame(

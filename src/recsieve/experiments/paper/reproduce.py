@@ -15,7 +15,7 @@ from recsieve.experiments.machine import machine, versions
 from recsieve.experiments.paper import figure5
 from recsieve.experiments.paper.catalogue import TITLES
 from recsieve.experiments.paper.data_sets import DataSet
-from recsieve.experiments.paper.registry import RESULTS
+from recsieve.experiments.paper.registry import RESULTS, Result
 from recsieve.experiments.paper.runs import Options
 from recsieve.experiments.paper.store import Store, data_facts, train_missing
 from recsieve.experiments.pool import Progress
@@ -23,6 +23,7 @@ from recsieve.experiments.study import rounded
 from recsieve.files import write_text
 
 FORMAT = 1
+ASK_FOR_NOISE = ("table1", "figure3", "figure7", "figure9", "phenomenon")  # which say nothing without it
 
 
 def reproduce_result(
@@ -38,17 +39,10 @@ def reproduce_result(
 ) -> dict[str, Any]:
     """Train what the result needs and is not in `out` yet, and write NAME.json there."""
     store, result = Store(out), RESULTS[name]
-    _check(data_sets)
+    _check(name, data_sets)
     for data in data_sets:
         store.add_data(data)
-    while True:  # a sweep asks for more once its grid is trained
-        wanted = [(data, dict.fromkeys(result.runs(data, options, store.records(data)))) for data in data_sets]
-        tasks = [task for data, runs in wanted for task in store.missing(data, list(runs))]
-        n_wanted = sum(len(runs) for _, runs in wanted)
-        if n_wanted:
-            train_missing(tasks, n_wanted - len(tasks), workers or cores(), announce, progress)
-        if not tasks:
-            break
+    _train(result, data_sets, options, store, workers or cores(), announce, progress)
     found = {
         **(figure5.curves() if name == "figure5" else {}),  # the only one that follows from a formula alone
         "format": FORMAT,
@@ -68,7 +62,35 @@ def reproduce_result(
     return found
 
 
-def _check(data_sets: Sequence[DataSet]) -> None:
+def _train(
+    result: Result,
+    data_sets: Sequence[DataSet],
+    options: Options,
+    store: Store,
+    workers: int,
+    announce: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """Train until nothing is missing: a sweep asks for more once its grid is trained."""
+    trained = False
+    while True:
+        wanted = [(data, dict.fromkeys(result.runs(data, options, store.records(data)))) for data in data_sets]
+        n_wanted = sum(len(runs) for _, runs in wanted)
+        tasks = [task for data, runs in wanted for task in store.missing(data, list(runs))]
+        if not tasks:
+            if n_wanted and not trained:
+                announce(f"all {n_wanted} runs are there already: nothing is left to train.")
+            return
+        train_missing(tasks, n_wanted - len(tasks), workers, announce, progress)
+        trained = True
+
+
+def _check(name: str, data_sets: Sequence[DataSet]) -> None:
     names = [data.name for data in data_sets]
     if len(set(names)) < len(names):
         raise ConfigError(f"two of the data sets are called alike ({', '.join(names)}): rename a file or folder.")
+    for data in data_sets:
+        if name in ASK_FOR_NOISE and not data.split.train.is_false_positive.any():
+            raise ConfigError(
+                f"{data.name} has no known false positive, but {name} is about them: give a rule by --false-positive."
+            )

@@ -76,9 +76,6 @@ def train_missing(
     tasks: Sequence[RunTask], done: int, workers: int, announce: Callable[[str], None], progress: Progress
 ) -> None:
     """Say how long it will take, then train; the first that fails, or an interruption, ends them all."""
-    if not tasks:
-        announce(f"all {done} runs are there already: nothing is left to train.")
-        return
     workers = max(1, min(workers, len(tasks)))
     announce(estimate([(task.run_spec, read_split(task.data)) for task in tasks], done, workers))
     progress(Started(done + len(tasks), done, workers, "epoch", max(task.run_spec.epochs for task in tasks)))
