@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import altair as alt
 import polars as pl
@@ -31,7 +32,9 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
     return alt.hconcat(*panels).resolve_scale(y="shared")
 
 
-def write_chart(chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[str] = ("png", "svg")) -> None:
+def write_chart(
+    chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[Literal["png", "svg"]] = ("png", "svg")
+) -> None:
     """Write a chart as `path` with the ending of each format."""
     for format in formats:
         with replacing(path.with_suffix(f".{format}")) as temporary:
