@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recsieve.experiments.pool import Going, Started
+from recsieve.experiments.wording import duration
 
 
 @dataclass
@@ -62,14 +63,6 @@ class Standing:
             score = "" if run.score is None else f"{run.score:.4f}"
             table.add_row(Text(name), f"{self.start.unit} {run.done}", score, duration(run.seconds))
         return Group(line, table)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    seconds = max(0.0, seconds)
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager

@@ -79,3 +79,11 @@ def _about_popularity(row: Mapping[str, Any]) -> str:
 def percent(share: float) -> str:
     """A share as signed percent, with a true minus and no break before its sign."""
     return f"{100 * share:+.1f}\u00a0%".replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    seconds = max(0.0, seconds)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -13,6 +13,7 @@ from recsieve.data.splitting import Split
 from recsieve.evaluation import rank_items
 from recsieve.experiments.paper.runs import CUTOFFS, SELECTIONS, RunSpec
 from recsieve.experiments.paper.training import some_users, validation_users
+from recsieve.experiments.wording import duration
 from recsieve.recommender import Recommender
 from recsieve.training import Training
 
@@ -30,7 +31,7 @@ def estimate(runs: Sequence[tuple[RunSpec, Split]], done: int, workers: int) -> 
             known[kind] = time_model(run, split)
         seconds += known[kind].whole_run(run, split)
     already = f" ({done} more are there already)" if done else ""
-    return f"{len(runs)} runs to train{already}: about {in_words(seconds / workers)} with {workers} at a time."
+    return f"{len(runs)} runs to train{already}: about {duration(max(1, seconds / workers))} with {workers} at a time."
 
 
 class TimedEnough(Exception):
@@ -78,10 +79,3 @@ def time_model(run: RunSpec, split: Split) -> Stopwatch:
         Recommender(**settings.model_dump()).fit(split, judge=watch)
     torch.set_num_threads(threads)
     return watch
-
-
-def in_words(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if seconds < 90:
-        return f"{max(1, seconds):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
