@@ -1,10 +1,6 @@
 """The page as a browser shows it, from a file, with nothing to ask of any network."""
 
-import html
 import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,67 +12,23 @@ from recsieve.reporting.paper.report import write_report
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--virtual-time-budget=20000",
-)  # fmt: skip
-
-# Before all else on the page: whatever goes wrong or is asked of the network is written down.
-TRAP = """<script>
-const trouble = [];
-addEventListener("error", event => trouble.push(String(event.message)), true);
-addEventListener("unhandledrejection", event => trouble.push(String(event.reason)));
-addEventListener("securitypolicyviolation", event => trouble.push("refused " + event.blockedURI));
-for (const kind of ["error", "warn"]) console[kind] = (...words) => trouble.push(words.join(" "));
-</script>"""
-
-# After all else: what a reader would see and do.
-LOOK = """<script>
-setTimeout(() => {
+# Sorts a column up and down, and counts what is drawn.
+LOOK = """
   const column = [...document.querySelectorAll("th")].filter(head => head.textContent === "COLUMN")[0];
   const rows = () => [...column.closest("table").tBodies[0].rows];
   const cells = () => column && rows().map(row => row.cells[column.cellIndex].textContent);
-  const seen = {before: cells()};
+  seen.before = cells();
   if (column) { column.click(); seen.up = cells(); column.click(); seen.down = cells(); }
   seen.charts = document.querySelectorAll(".chart").length;
   seen.drawn = document.querySelectorAll(".chart svg :is(.mark-rule, .mark-line, .mark-symbol)").length;
   seen.pictures = [...document.querySelectorAll(".chart .vega")].filter(box => box.querySelector("svg.marks")).length;
-  seen.requests = performance.getEntriesByType("resource").map(entry => entry.name);
-  seen.trouble = trouble;
-  seen.overflow = document.documentElement.scrollWidth > document.documentElement.clientWidth;
-  const note = document.createElement("pre");
-  note.id = "seen";
-  note.textContent = JSON.stringify(seen);
-  document.body.append(note);
-}, 5000);
-</script>"""
+"""
 
 
 @pytest.fixture
-def look(tmp_path):
+def look(browse):
     """A function that opens a page, sorts a column up and down, and gives what there was to see."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("needs Chromium, which is not installed here")
-
-    def open_page(path, column="", width=1200):
-        text = path.read_text(encoding="utf-8").replace("<head>", "<head>" + TRAP, 1)
-        page = tmp_path / "watched.html"
-        start, _, end = text.rpartition("</body>")
-        page.write_text(f"{start}{LOOK.replace('COLUMN', column)}</body>{end}", encoding="utf-8")
-        words = [
-            chromium,
-            *FLAGS,
-            f"--user-data-dir={tmp_path / 'browser'}",
-            f"--window-size={width},900",
-            "--dump-dom",
-        ]
-        answer = subprocess.run([*words, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
-        found = re.search(r'<pre id="seen">(.*?)</pre>', answer.stdout, re.DOTALL)
-        assert found, "the page did not come to rest"
-        return json.loads(html.unescape(found[1]))
-
-    return open_page
+    return lambda path, column="", width=1200: browse(path, LOOK.replace("COLUMN", column), width)
 
 
 @pytest.mark.parametrize("width", [1200, 500])
