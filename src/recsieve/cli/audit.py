@@ -48,6 +48,7 @@ def audit(
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
     from recsieve.data.loading import load_log
+    from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
@@ -55,6 +56,7 @@ def audit(
         log = load_log(data, k_core=k_core, **columns)
         found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
     found.save(folder)
+    page = write_audit_page(folder)
     files = found.export(
         folder, share=0.1 if share is None and threshold is None else share, threshold=threshold, csv=csv
     )
@@ -63,6 +65,7 @@ def audit(
         return
     _tell(found)
     typer.echo(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
+    typer.echo(f"page: {page}")
 
 
 def _tell(found: Audit) -> None:

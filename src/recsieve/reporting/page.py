@@ -31,6 +31,7 @@ class Section:
     chart: dict[str, Any] = field(default_factory=dict)  # Vega-Lite
     panels: Sequence[dict[str, Any]] = ()  # the same
     points: Sequence[str] = ()
+    facts: Sequence[tuple[str, str]] = ()  # a name and what there is to say, in boxes
     lead: str = ""
 
     @property
@@ -38,12 +39,14 @@ class Section:
         return [*([self.chart] if self.chart else []), *self.panels]
 
 
-def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section]) -> None:
-    """Write sections as one self-contained HTML file."""
+def write_page(
+    path: Path, title: str, subtitle: str, sections: Sequence[Section], *, template: str = "page.html", data: Any = None
+) -> None:
+    """Write sections as one self-contained HTML file; a template of its own may show `data` too."""
     environment = Environment(loader=PackageLoader("recsieve.reporting"), autoescape=True)
     charts = any(section.charts for section in sections)
-    text = environment.get_template("page.html").render(
-        title=title, subtitle=subtitle, sections=sections, charts=charts, number=number, numeric=numeric,
+    text = environment.get_template(template).render(
+        title=title, subtitle=subtitle, sections=sections, charts=charts, number=number, numeric=numeric, data=data,
         bundle=_drawing_code() if charts else "",
     )  # fmt: skip
     write_text(path, text)

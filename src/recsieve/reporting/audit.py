@@ -1,0 +1,133 @@
+"""The page of an audit, from the files in its folder alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recsieve.reporting.audit_charts import dialog_charts, group_chart, place_charts, reliability_chart
+from recsieve.reporting.audit_list import list_data
+from recsieve.reporting.page import Section, write_page
+
+FEWEST = 10  # interactions from which the mean score of a user or an item says something
+LONGEST = 10  # rows of a table of users or items
+
+WHERE = (
+    "Groups of about as many interactions each. Bars are the mean score; where there are labels, points are the "
+    "share of labelled interactions that are noise. Bars of one height say that noise does not gather there."
+)
+SURE = (
+    "How well each method finds noise among labels that it had not seen (cross-validation). Precision is the share of "
+    "noise among the tenth with the highest scores. If the probabilities mean what they say, the points lie on the "
+    "line."
+)
+
+
+def write_audit_page(folder: Path) -> Path:
+    """Write report.html beside an audit's results."""
+    summary = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
+    groups = {name: pl.read_parquet(folder / f"{name}s.parquet") for name in ("item", "user")}
+    data = {**list_data(folder, summary), "charts": dialog_charts()}
+    size = f"{summary['interactions']:,} interactions of {summary['users']:,} users with {summary['items']:,} items"
+    write_page(
+        folder / "report.html", "Which interactions are probably noise?", f"{size}; {folder.resolve().name}",
+        sections(summary, groups), template="audit.html", data=data,
+    )  # fmt: skip
+    return folder / "report.html"
+
+
+def sections(summary: Mapping[str, Any], groups: Mapping[str, pl.DataFrame]) -> list[Section]:
+    """What a reader has to know first, how sure it is, and where the noise sits; the list follows."""
+    first, *rest = summary["notes"]
+    score = score_name(summary)
+    places = [_fluid(chart) for chart in place_charts(summary["where"], score)]
+    dots = [_fluid(group_chart(group, name, score)) for name, group in groups.items()]
+    return [
+        Section("Overview", lead=first, points=rest, facts=overview(summary)),
+        *_how_sure(summary),
+        Section("Where the noise sits", [WHERE], panels=places),
+        Section("Items and users", [_about_dots(groups)], panels=dots),
+        *(_most_suspicious(name, group, score) for name, group in groups.items()),
+    ]
+
+
+def score_name(summary: Mapping[str, Any]) -> str:
+    """What the score of an interaction may be called: a probability only if there were labels to learn from."""
+    return "noise score" if summary["method"] == "no labels" else "probability of noise"
+
+
+def overview(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The numbers of the overview."""
+    share, correlation = summary["noise_share"], summary["popularity_correlation"]
+    facts = [
+        ("interactions", f"{summary['interactions']:,}"),
+        ("users", f"{summary['users']:,}"),
+        ("items", f"{summary['items']:,}"),
+        ("labelled", f"{summary['labelled']:,} ({_percent(summary['labelled'] / summary['interactions'])})"),
+        ("estimated noise", "unknown: no labels" if share is None else _percent(share["estimate"])),
+    ]
+    if share is not None:
+        interval = f"{_percent(share['low'])} to {_percent(share['high'])}"
+        facts.append((f"{100 * share['level']:.0f} % interval", interval))
+    facts.append(("likeness to unpopularity", f"{correlation:.2f} of 1"))
+    return [*facts, ("confidence", _confidence(summary))]
+
+
+def _confidence(summary: Mapping[str, Any]) -> str:
+    """How far the scores can be trusted, in a few words."""
+    if summary["method"] == "no labels":
+        return "not measurable without labels"
+    return f"ROC AUC {summary['cross_validation'][summary['method']]['roc_auc']:.2f} on unseen labels"
+
+
+def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
+    """How well the scores did on labels that they had not seen."""
+    if summary["cross_validation"] is None:
+        return []
+    measures = {"roc_auc": "ROC AUC", "average_precision": "average precision", "precision": "precision"}
+    rows = [
+        [method, *(found[name] for name in measures), "used" if method == summary["method"] else ""]
+        for method, found in summary["cross_validation"].items()
+    ]
+    calibration = summary["calibration"]
+    about = (
+        f"Expected calibration error {calibration['ece']:.3f}; Brier score {calibration['brier']:.3f}, where the mean "
+        f"alone has {calibration['brier_of_base_rate']:.3f}."
+    )
+    header = ["method", *measures.values(), ""]
+    panels = [_fluid(reliability_chart(calibration["reliability"]))]
+    return [Section("How sure this is", [SURE, about], header, rows, panels=panels)]
+
+
+def _about_dots(groups: Mapping[str, pl.DataFrame]) -> str:
+    return (
+        "Each point is an item or a user: how many interactions it has, and their mean score. Shown are those with the "
+        f"most interactions; all {len(groups['item']):,} items and {len(groups['user']):,} users are in items.parquet "
+        "and users.parquet."
+    )
+
+
+def _most_suspicious(name: str, group: pl.DataFrame, score: str) -> Section:
+    """The users or items with the highest mean score, of those that have some interactions."""
+    fewest = min(FEWEST, int(group["interactions"].max() or 0))  # type: ignore[arg-type]
+    top = group.filter(pl.col("interactions") >= fewest).sort("mean_score", descending=True).head(LONGEST)
+    header = [name, "interactions", f"mean {score}"]
+    rows: list[Sequence[Any]] = [[str(row[name]), row["interactions"], row["mean_score"]] for row in top.to_dicts()]
+    if group["labelled"].sum():
+        header += ["labelled", "of them noise"]
+        rows = [[*row, *labels] for row, labels in zip(rows, top.select("labelled", "regretted").rows(), strict=True)]
+    about = f"Of those with at least {fewest} interactions. Click on a column to sort by it."
+    return Section(f"The most suspicious {name}s", [about], header, rows)
+
+
+def _fluid(chart: Any) -> dict[str, Any]:
+    """A chart as wide as the place that it is put into."""
+    return chart.properties(width="container").to_dict()
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
