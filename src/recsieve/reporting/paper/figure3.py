@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recsieve.reporting.paper.marks import KIND_COLOURS, line_chart, long
+from recsieve.reporting.paper.marks import LOSS_COLOURS, line_chart, long
 from recsieve.reporting.paper.report import Figure, Report, model_name
 
 LOSSES = {"true_positive_loss": "true positives", "false_positive_loss": "false positives"}
@@ -25,7 +25,7 @@ def _charts(data: str, model: Mapping[str, Any]) -> dict[str, Any]:
     return {
         f"{data}-{model['model']}-{stage}": line_chart(
             long(model[stage], LOSSES), title=f"{data}, {model_name(model['model'])}: {title}", x="iteration",
-            y="cross-entropy", colours=KIND_COLOURS,
+            y="cross-entropy", colours=LOSS_COLOURS,
         )
         for stage, title in STAGES.items()
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recsieve.reporting.paper.marks import KIND_COLOURS, line_chart, long
+from recsieve.reporting.paper.marks import LOSS_COLOURS, line_chart, long
 from recsieve.reporting.paper.report import Figure, Report, cell_name
 
 LOSSES = {
@@ -27,7 +27,7 @@ def report(result: Mapping[str, Any]) -> Report:
         charts = {
             f"{data}-{panel['model']}-{panel['method']}": line_chart(
                 long(panel["curve"], LOSSES), title=f"{data}, {cell_name(panel['model'], panel['method'])}",
-                x="iteration", y="cross-entropy", colours=KIND_COLOURS,
+                x="iteration", y="cross-entropy", colours=LOSS_COLOURS,
             )
             for panel in entry["panels"]
         }  # fmt: skip

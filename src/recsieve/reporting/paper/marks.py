@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 WIDTH, HEIGHT = 300, 210
 METHOD_COLOURS = alt.Scale(domain=["CE", "T-CE", "R-CE"], range=["#4c78a8", "#e45756", "#f2a93b"])
-KIND_COLOURS = alt.Scale(
-    domain=["true positives", "false positives", "training loss"], range=["#4c78a8", "#e45756", "#79706e"]
-)
+LOSS_COLOURS = {"true positives": "#4c78a8", "false positives": "#e45756", "training loss": "#79706e"}
+LEAST_RANGE = 0.05  # of an axis: what differs by less is alike, and is drawn so
 
 
 def line_chart(
-    rows: Sequence[dict[str, Any]], *, title: str, x: str, y: str, kind: str = "kind", colours: alt.Scale | None = None
+    rows: Sequence[dict[str, Any]], *, title: str, x: str, y: str, colours: Mapping[str, str] | None = None
 ) -> alt.Chart:
     """Lines of `value` against `x`, coloured by their kind."""
     return (
@@ -23,11 +22,25 @@ def line_chart(
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("x:Q", title=x),
-            y=alt.Y("value:Q", title=y, scale=alt.Scale(zero=False)),
-            color=colour(kind, colours),
-            tooltip=[f"{kind}:N", alt.Tooltip("x:Q", title=x), alt.Tooltip("value:Q", format=".4f")],
+            y=alt.Y("value:Q", title=y, scale=_scale([row["value"] for row in rows])),
+            color=colour("kind", None if colours is None else _chosen(colours, {row["kind"] for row in rows})),
+            tooltip=["kind:N", alt.Tooltip("x:Q", title=x), alt.Tooltip("value:Q", format=".4f")],
         )
     )
+
+
+def _scale(values: Sequence[float]) -> alt.Scale:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    if high - low >= LEAST_RANGE:
+        return alt.Scale(zero=False)
+    middle = (low + high) / 2
+    return alt.Scale(domain=[middle - LEAST_RANGE / 2, middle + LEAST_RANGE / 2])
+
+
+def _chosen(colours: Mapping[str, str], kinds: Container[str]) -> alt.Scale:
+    """The colours of those kinds that are drawn, so that the legend names no other."""
+    drawn = {kind: shade for kind, shade in colours.items() if kind in kinds}
+    return alt.Scale(domain=list(drawn), range=list(drawn.values()))
 
 
 def colour(kind: str = "kind", colours: alt.Scale | None = None) -> alt.Color:
