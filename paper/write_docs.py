@@ -66,8 +66,8 @@ What to know when reading the above:
   table says so, lists are ranked for a sample of the test users where a command has `--users` (the same users in every
   run), and at each validation for at most 2,000 users and 10 million scores.
 {missing}
-- On ml-1m and goodbooks GMF still improves in its last epoch: 10 epochs of a smaller set are fewer steps than the
-  paper's. Clean training has fewer interactions, and so also fewer steps in as many epochs.
+- On ml-1m GMF still improves in its last epoch: 10 epochs of a smaller set are fewer steps than the paper's. Clean
+  training has fewer interactions, and so also fewer steps in as many epochs.
 - The authors shuffle positives and negatives of an epoch together; here an interaction and its negative are in the
   same batch, as in the paper's Algorithm 1, whichever the fidelity.
 - CDAE is a re-implementation: the paper gives its hidden size and nothing else. It takes the settings of GMF.

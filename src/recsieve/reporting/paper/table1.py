@@ -32,7 +32,8 @@ def _models(result: Mapping[str, Any]) -> list[tuple[Any, Any]]:
 def _rows(result: Mapping[str, Any], select_by: str) -> list[list[str]]:
     rows = []
     for entry, model in _models(result):
-        name, ours = f"{entry['data']['name']}, {model_name(model['model'])}", model["ours"][select_by]
+        name = f"{entry['data']['name']}, {model_name(model['model'])}, {model['epochs']} epochs"
+        ours = model["ours"][select_by]
         rows += [[name, title, *(plus_minus(ours[method][m]) for m in METRICS)] for method, title in ROWS.items()]
         rows.append([name, "#Drop", *(percent(ours["drop"][m], sign=False) for m in METRICS)])
     return rows
