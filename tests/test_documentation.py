@@ -26,7 +26,7 @@ REAL_DATA = {
     "yelp": "yelp-paper-part",
 }
 # These train again and again, and have tests of their own: here they only have to know the options that they are given.
-LONG_COMMANDS = ("demo", "paper", "compare", "tune")
+LONG_COMMANDS = ("demo", "audit", "paper", "compare", "tune")
 
 
 def name_of(page: Path) -> str:

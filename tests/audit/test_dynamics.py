@@ -27,7 +27,11 @@ def test_curves_of_some_rows_are_those_of_their_own_fold(regretful, dynamics):
 
 
 def test_runs_that_ended_are_not_repeated_and_other_labels_do_not_matter(regretful, labels, tmp_path, monkeypatch):
-    first = observe_training(regretful, seed=3, cache=tmp_path)
+    told: list[float] = []
+    first = observe_training(regretful, seed=3, cache=tmp_path, progress=lambda what, done: told.append(done))
+    assert told == sorted(told)
+    assert len(told) > FOLDS
+    assert told[-1] <= 1
     monkeypatch.setattr("recsieve.audit.dynamics._train", lambda *_: pytest.fail("trained again"))
     again = observe_training(labels(regretful, 0.1), seed=3, cache=tmp_path)
     np.testing.assert_array_equal(first.held_out_logits(regretful), again.held_out_logits(regretful))
@@ -40,14 +44,6 @@ def test_a_damaged_run_or_one_of_another_seed_is_trained_again(regretful, tmp_pa
     np.testing.assert_array_equal(first.held_out_logits(regretful), again.held_out_logits(regretful))
     other = observe_training(regretful, seed=4, cache=tmp_path)
     assert not np.array_equal(first.held_out_logits(regretful), other.held_out_logits(regretful))
-
-
-def test_progress_never_goes_back(regretful):
-    told = []
-    observe_training(regretful, seed=0, progress=lambda what, done: told.append(done))
-    assert told == sorted(told)
-    assert len(told) > FOLDS
-    assert max(told) <= 1
 
 
 def test_noise_of_another_taste_is_less_expected(regretful, evidence):

@@ -5,6 +5,7 @@ import pytest
 
 from recsieve.audit.evidence import gather_evidence
 from recsieve.audit.labelled import MODEL, POPULARITY, enough_labels, labels_of, learn_from_labels
+from recsieve.audit.mixed_model import fit_mixed_model
 from recsieve.data.interactions import UNKNOWN
 from recsieve.evaluation.detection import detection
 
@@ -39,13 +40,19 @@ def test_a_labelled_interaction_is_judged_without_its_label(regretful, learn, la
     assert after == pytest.approx(before, abs=0.15)  # only the calibration of the other folds can have moved
 
 
-def test_where_labels_are_drawn_by_lot_it_falls_back_to_popularity(regretful, learn, labels):
-    rng = np.random.default_rng(5)
-    methods = []
-    for seed in range(5):
-        lots = replace(regretful, false_positive=(rng.random(len(regretful)) < 0.3).astype(np.int8))
-        methods.append(learn(labels(lots, 0.1, seed)).method)
-    assert methods.count(POPULARITY) >= 3
+def test_a_model_that_does_not_beat_popularity_on_labels_it_has_not_seen_is_not_used(
+    regretful, learn, labels, monkeypatch
+):
+    def overfitted(design, users, items, logits, noise):
+        model = fit_mixed_model(design, users, items, logits, noise)
+        return replace(model, user_effects=np.random.default_rng(len(users)).normal(0, 3, len(model.user_effects)))
+
+    monkeypatch.setattr("recsieve.audit.labelled.fit_mixed_model", overfitted)
+    data = labels(regretful, 0.33)
+    learnt = learn(data)
+    assert learnt.method == POPULARITY
+    users, items = np.arange(10, dtype=np.int32), np.full(10, 7, np.int32)
+    assert np.ptp(learnt.pairs.probability(users, items)) == 0  # popularity is the item's alone
 
 
 def test_pairs_agree_with_the_interactions_and_know_the_unobserved(regretful, learn, labels):

@@ -1,7 +1,5 @@
 """recsieve audit"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,7 +66,7 @@ def audit(
     typer.echo(f"page: {page}")
 
 
-def _tell(found: Audit) -> None:
+def _tell(found: "Audit") -> None:
     """Say what was found, and list the most suspicious interactions."""
     from rich.console import Console
     from rich.table import Table
