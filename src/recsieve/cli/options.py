@@ -49,7 +49,7 @@ Columns = dict[str, Any]
 def reads_log(command: Callable[..., None]) -> Callable[..., None]:
     """Put the options in COLUMNS in the place of a command's parameter `columns`, which gets them by name."""
     parameters = []
-    for parameter in inspect.signature(command).parameters.values():
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
         if parameter.name == "columns":
             parameters += [parameter.replace(name=name, default=None, annotation=COLUMNS[name]) for name in COLUMNS]
         else:
