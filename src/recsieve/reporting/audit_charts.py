@@ -28,17 +28,26 @@ def place_charts(where: Mapping[str, Sequence[Mapping[str, Any]]], score: str) -
 
 
 def _groups(groups: Sequence[Mapping[str, Any]], title: str, score: str, *, dated: bool) -> Any:
-    values = [{**group, "group": _span(group, dated), "noise": _noise(group)} for group in groups]
+    values = [{**group, "group": _span(group, dated)} for group in groups]
     tooltip = [
         alt.Tooltip("group:N", title=title), alt.Tooltip("interactions:Q", format=","),
-        alt.Tooltip("mean_score:Q", format=".3f", title=f"mean {score}"), alt.Tooltip("labelled:Q", format=","),
-        alt.Tooltip("noise:Q", format=".3f", title="noise among labels"),
+        alt.Tooltip("mean_score:Q", format=".3f", title=f"mean {score}"),
     ]  # fmt: skip
     axis = alt.Axis(labelAngle=-45, labelOverlap=True)
-    base = alt.Chart(alt.Data(values=values)).encode(x=alt.X("group:N", sort=None, title=title, axis=axis))
-    bars = base.mark_bar(color=BAR, opacity=0.8).encode(y=alt.Y("mean_score:Q", title=f"mean {score}"), tooltip=tooltip)
-    points = base.transform_filter("isValid(datum.noise)").mark_point(filled=True, size=60, color=POINT, opacity=1)
-    return alt.layer(bars, points.encode(y="noise:Q", tooltip=tooltip)).properties(title=f"By {title}", height=HEIGHT)
+    group = alt.X("group:N", sort=None, title=title, axis=axis)
+    mean = alt.Y("mean_score:Q", title=f"mean {score}")
+    bars = alt.Chart(alt.Data(values=values)).mark_bar(color=BAR, opacity=0.8).encode(x=group, y=mean, tooltip=tooltip)
+    return alt.layer(bars, *_labels(values, group)).properties(title=f"By {title}", height=HEIGHT)
+
+
+def _labels(values: Sequence[Mapping[str, Any]], group: alt.X) -> list[Any]:
+    """The share of noise among the labels of each group, where there are any."""
+    known = [{**value, "noise": value["regretted"] / value["labelled"]} for value in values if value["labelled"]]
+    if not known:
+        return []
+    noise = alt.Tooltip("noise:Q", format=".3f", title="noise among labels")
+    points = alt.Chart(alt.Data(values=known)).mark_point(filled=True, size=60, color=POINT, opacity=1)
+    return [points.encode(x=group, y="noise:Q", tooltip=["group:N", alt.Tooltip("labelled:Q", format=","), noise])]
 
 
 def _span(group: Mapping[str, Any], dated: bool) -> str:
@@ -52,10 +61,6 @@ def moment(value: int) -> str:
     """A time as a date where it counts from 1970 in a usual unit, else as the number that it is."""
     parts = next((parts for parts, (low, high) in UNITS.items() if low <= value < high), None)
     return f"{value:,}" if parts is None else datetime.fromtimestamp(value / parts, UTC).strftime("%Y-%m-%d")
-
-
-def _noise(group: Mapping[str, Any]) -> float | None:
-    return group["regretted"] / group["labelled"] if group["labelled"] else None
 
 
 def group_chart(group: pl.DataFrame, name: str, score: str) -> Any:
