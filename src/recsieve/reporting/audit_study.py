@@ -59,7 +59,7 @@ def audit_page(results: Mapping[str, Result], coverage: Result) -> str:
         "### Is it just popularity?",
         "Without labels, mostly: the rank correlation of the score with the unpopularity of items is near 1, and what "
         "is left when items of similar popularity are compared (`popularity_adjusted`) finds little. The audit says so "
-        "at the top of its summary. With labels it is not.",
+        "at the top of its summary. With labels it is far less so, but for where the audit falls back to popularity.",
         _popularity_table(results),
         "### Are the probabilities right?",
         "Expected calibration error (ten bins of equally many interactions), and Brier score beside that of knowing "
