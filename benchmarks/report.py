@@ -68,12 +68,27 @@ def row_of(shape: str, name: str, sides: dict[str, dict[str, Any]]) -> dict[str,
 
 
 def write_json(folder: Path, shape: str, size: dict[str, int], machine: dict[str, Any], rows: list[dict]) -> None:
-    """Write the results of a shape, whole or not at all."""
+    """Write the results of a shape, whole or not at all; comparisons that were not made again stay as they are."""
     folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{shape}.json"
+    known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    by_name = {row["name"]: row for row in known}
+    by_name |= {row["name"]: _stamped(row, by_name.get(row["name"]), machine) for row in rows}
+    rows = [by_name[name] for name in COMPARISONS if name in by_name]
     content = {"shape": shape, **size, "machine": machine, "rows": rows}
     partial = folder / f".{shape}.json"
     partial.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.rename(folder / f"{shape}.json")
+    partial.rename(path)
+
+
+def _stamped(row: dict[str, Any], before: dict[str, Any] | None, machine: dict[str, Any]) -> dict[str, Any]:
+    """A row with its date and commit, and the ratios found before: a repeated run shall not hide them."""
+    earlier = [] if before is None else [*before.get("earlier", []), *([_brief(before)] if "ratio" in before else [])]
+    return {**row, "date": machine["date"], "commit": machine["commit"], "earlier": earlier}
+
+
+def _brief(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: row[key] for key in ("date", "commit", "ratio")}
 
 
 def table_of(shape: str, size: dict[str, int], rows: Iterable[dict[str, Any]]) -> Table:
