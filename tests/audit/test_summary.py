@@ -7,6 +7,7 @@ from recsieve.audit.summary import _notes
 def facts(**changes):
     usual = {
         "popularity_correlation": 0.1,
+        "interactions": 1_000,
         "labelled": 100,
         "noise_share": {"estimate": 0.2, "low": 0.15, "high": 0.26, "level": 0.9},
         "labels_differ": {"item popularity": 0.0, "user activity": 0.05},
@@ -24,6 +25,12 @@ def test_mostly_popularity_is_said_first():
 
 def test_the_share_of_noise_is_told_with_its_interval():
     assert any("20.0 % (90 % interval 15.0 % to 26.0 %)" in note for note in _notes(facts()))
+
+
+def test_where_everything_is_labelled_nothing_is_called_an_estimate():
+    notes = " ".join(_notes(facts(labelled=1_000, labels_differ=None)))
+    assert "Every interaction is labelled: 20.0 %" in notes
+    assert "interval" not in notes
 
 
 def test_falling_back_is_said():

@@ -19,7 +19,7 @@ def test_a_log_becomes_a_list_with_reasons_and_cleaned_data_in_own_ids(audited, 
     assert pl.read_parquet(folder / "cleaned.parquet").height == table.height - round(0.1 * table.height)
     assert pl.read_csv(folder / "weights.csv")["weight"].is_between(0, 1).all()
     assert pl.read_csv(folder / "audit.csv").height == table.height
-    assert "Estimated noise" in answer.out
+    assert "Every interaction is labelled" in answer.out
     assert json.loads((folder / "audit.json").read_text("utf-8"))["interactions"] == table.height
     again = recsieve("audit", log, *columns, "--out", folder, "--json", "--threshold", 0.5)
     assert again.code == 0, again.err

@@ -85,7 +85,10 @@ def _notes(facts: Mapping[str, Any]) -> Iterator[str]:
             "interactions make both possible."
         )
         return
-    if share := facts["noise_share"]:
+    share = facts["noise_share"]
+    if facts["labelled"] == facts["interactions"]:
+        yield f"Every interaction is labelled: {_percent(share['estimate'])} of the log is noise."
+    elif share:
         yield (
             f"Estimated noise in the whole log: {_percent(share['estimate'])} ({100 * share['level']:.0f} % interval "
             f"{_percent(share['low'])} to {_percent(share['high'])}), if the labels are a random part of it."
