@@ -33,7 +33,7 @@ _UNEXPECTED = pl.format(
     "a model that had not seen it expected it less than {} % of all interactions", _share("unexpected")
 )
 _RARE = pl.format(
-    "few have this item: {} users; {} % of all interactions are with more popular ones",
+    "few have this item: {} users, and {} % of all interactions are with more popular ones",
     "popularity",
     _share("unpopular"),
 )

@@ -105,7 +105,7 @@ def dialog_charts() -> dict[str, Any]:
 def _losses() -> Any:
     """One interaction's losses over the epochs beside typical ones."""
     epoch = alt.X("epoch:Q", title="epoch", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="d"))
-    legend = alt.Legend(orient="bottom", columns=2, labelLimit=300)
+    legend = alt.Legend(orient="bottom", columns=2, labelLimit=300, symbolOpacity=1)
     scale = alt.Scale(domain=list(LOSSES.values()), range=[GREY, POINT, AMBER, BAND])
     colour = alt.Color("kind:N", title=None, scale=scale, legend=legend)
     base = alt.Chart(alt.NamedData(name="values"), width="container", height=180).encode(x=epoch, color=colour)
@@ -114,7 +114,7 @@ def _losses() -> Any:
         for field, kind in LOSSES.items()
         if field != "low"
     ]
-    middle_half = base.transform_calculate(kind=f"'{LOSSES['low']}'").mark_area(opacity=0.5)
+    middle_half = base.transform_calculate(kind=f"'{LOSSES['low']}'").mark_area(opacity=0.3)
     return alt.layer(middle_half.encode(y=alt.Y("low:Q", title="loss"), y2="high:Q"), *layers)
 
 
