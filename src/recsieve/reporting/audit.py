@@ -17,8 +17,9 @@ FEWEST = 10  # interactions from which the mean score of a user or an item says 
 LONGEST = 10  # rows of a table of users or items
 
 WHERE = (
-    "Groups of about as many interactions each. Bars are the mean score; where there are labels, points are the "
-    "share of labelled interactions that are noise. Bars of one height say that noise does not gather there."
+    "Groups of about as many interactions each; time is in spans of one length. Bars are the mean score; where there "
+    "are labels, points are the share of labelled interactions that are noise. Bars of one height say that noise does "
+    "not gather there."
 )
 SURE = (
     "How well each method finds noise among labels that it had not seen (cross-validation). Precision is the share of "
@@ -90,7 +91,7 @@ def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
         return []
     measures = {"roc_auc": "ROC AUC", "average_precision": "average precision", "precision": "precision"}
     rows = [
-        [method, *(found[name] for name in measures), "used" if method == summary["method"] else ""]
+        [method, *(found[name] for name in measures), "yes" if method == summary["method"] else ""]
         for method, found in summary["cross_validation"].items()
     ]
     calibration = summary["calibration"]
@@ -98,7 +99,7 @@ def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
         f"Expected calibration error {calibration['ece']:.3f}; Brier score {calibration['brier']:.3f}, where the mean "
         f"alone has {calibration['brier_of_base_rate']:.3f}."
     )
-    header = ["method", *measures.values(), ""]
+    header = ["method", *measures.values(), "in use"]
     panels = [_fluid(reliability_chart(calibration["reliability"]))]
     return [Section("How sure this is", [SURE, about], header, rows, panels=panels)]
 
