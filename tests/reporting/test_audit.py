@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from recsieve.reporting.audit import write_audit_page
-from recsieve.reporting.audit_charts import moment
+from recsieve.reporting.audit_charts import moment, place_charts
 from recsieve.reporting.audit_list import kind
 
 SCRIPT = "</script><script>console.error('got in')</script><img src=x onerror=alert(1)>"
@@ -104,6 +104,15 @@ def test_reasons_that_differ_in_numbers_are_one_kind():
 )
 def test_times_are_dates_where_they_can_be(value, told):
     assert moment(value) == told
+
+
+def test_spans_within_one_day_keep_names_of_their_own():
+    spans = [
+        {"low": 881250949 + minute * 60, "interactions": 1, "mean_score": 0.5, "labelled": 0} for minute in range(3)
+    ]
+    (chart,) = place_charts({"time": spans}, "noise score")
+    values = chart.to_dict()["data"]["values"]
+    assert [value["group"] for value in values] == ["1997-12-04 15:55", "1997-12-04 15:56", "1997-12-04 15:57"]
 
 
 def test_the_page_is_made_without_torch():

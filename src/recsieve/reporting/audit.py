@@ -11,6 +11,7 @@ import polars as pl
 
 from recsieve.reporting.audit_charts import dialog_charts, group_chart, place_charts, reliability_chart
 from recsieve.reporting.audit_list import list_data
+from recsieve.reporting.charts import fluid
 from recsieve.reporting.page import Section, write_page
 
 FEWEST = 10  # interactions from which the mean score of a user or an item says something
@@ -45,8 +46,8 @@ def sections(summary: Mapping[str, Any], groups: Mapping[str, pl.DataFrame]) -> 
     """What a reader has to know first, how sure it is, and where the noise sits; the list follows."""
     first, *rest = summary["notes"]
     score = score_name(summary)
-    places = [_fluid(chart) for chart in place_charts(summary["where"], score)]
-    dots = [_fluid(group_chart(group, name, score)) for name, group in groups.items()]
+    places = [fluid(chart) for chart in place_charts(summary["where"], score)]
+    dots = [fluid(group_chart(group, name, score)) for name, group in groups.items()]
     return [
         Section("Overview", lead=first, points=rest, facts=overview(summary)),
         *_how_sure(summary),
@@ -100,7 +101,7 @@ def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
         f"alone has {calibration['brier_of_base_rate']:.3f}."
     )
     header = ["method", *measures.values(), "in use"]
-    panels = [_fluid(reliability_chart(calibration["reliability"]))]
+    panels = [fluid(reliability_chart(calibration["reliability"]))]
     return [Section("How sure this is", [SURE, about], header, rows, panels=panels)]
 
 
@@ -123,11 +124,6 @@ def _most_suspicious(name: str, group: pl.DataFrame, score: str) -> Section:
         rows = [[*row, *labels] for row, labels in zip(rows, top.select("labelled", "regretted").rows(), strict=True)]
     about = f"Of those with at least {fewest} interactions. Click on a column to sort by it."
     return Section(f"The most suspicious {name}s", [about], header, rows)
-
-
-def _fluid(chart: Any) -> dict[str, Any]:
-    """A chart as wide as the place that it is put into."""
-    return chart.properties(width="container").to_dict()
 
 
 def _percent(share: float) -> str:

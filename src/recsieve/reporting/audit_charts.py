@@ -28,7 +28,8 @@ def place_charts(where: Mapping[str, Sequence[Mapping[str, Any]]], score: str) -
 
 
 def _groups(groups: Sequence[Mapping[str, Any]], title: str, score: str, *, dated: bool) -> Any:
-    values = [{**group, "group": _span(group, dated)} for group in groups]
+    names = _moments(groups) if dated else map(_span, groups)
+    values = [{**group, "group": name} for group, name in zip(groups, names, strict=True)]
     tooltip = [
         alt.Tooltip("group:N", title=title), alt.Tooltip("interactions:Q", format=","),
         alt.Tooltip("mean_score:Q", format=".3f", title=f"mean {score}"),
@@ -50,22 +51,29 @@ def _labels(values: Sequence[Mapping[str, Any]], group: alt.X) -> list[Any]:
     return [points.encode(x=group, y="noise:Q", tooltip=["group:N", alt.Tooltip("labelled:Q", format=","), noise])]
 
 
-def _span(group: Mapping[str, Any], dated: bool) -> str:
+def _span(group: Mapping[str, Any]) -> str:
     """What a group of interactions ranges over."""
-    if dated:
-        return moment(group["low"])
     return f"{group['low']:,}" if group["low"] == group["high"] else f"{group['low']:,}–{group['high']:,}"
 
 
-def moment(value: int) -> str:
+def _moments(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """When each group begins, as briefly as tells them apart: bars of one name would be put on top of each other."""
+    for format in ("%Y-%m-%d", "%Y-%m-%d %H:%M"):
+        names = [moment(group["low"], format) for group in groups]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{group['low']:,}" for group in groups]
+
+
+def moment(value: int, format: str = "%Y-%m-%d") -> str:
     """A time as a date where it counts from 1970 in a usual unit, else as the number that it is."""
     parts = next((parts for parts, (low, high) in UNITS.items() if low <= value < high), None)
-    return f"{value:,}" if parts is None else datetime.fromtimestamp(value / parts, UTC).strftime("%Y-%m-%d")
+    return f"{value:,}" if parts is None else datetime.fromtimestamp(value / parts, UTC).strftime(format)
 
 
 def group_chart(group: pl.DataFrame, name: str, score: str) -> Any:
     """Items or users by their interactions and their mean score."""
-    top = group.sort("interactions", descending=True).head(MOST_DOTS)
+    top = group.filter(pl.col("interactions") > 0).sort("interactions", descending=True).head(MOST_DOTS)
     values = top.select(pl.col(name).cast(pl.String), "interactions", pl.col("mean_score").round(4)).to_dicts()
     return (
         alt.Chart(alt.Data(values=values), title=f"{name.capitalize()}s", height=HEIGHT)

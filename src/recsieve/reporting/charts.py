@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
@@ -30,6 +30,11 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
             )
         )
     return alt.hconcat(*panels).resolve_scale(y="shared")
+
+
+def fluid(chart: Any) -> dict[str, Any]:
+    """A chart as wide as the place on a page that it is put into."""
+    return chart.properties(width="container").to_dict()
 
 
 def write_chart(

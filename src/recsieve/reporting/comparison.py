@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from recsieve.reporting.charts import write_chart
+from recsieve.reporting.charts import fluid, write_chart
 from recsieve.reporting.comparison_charts import (
     Panels,
     detection_panels,
@@ -114,7 +114,7 @@ FOUND = (
 
 def sections(result: Mapping[str, Any], panels: Mapping[str, Panels]) -> list[Section]:
     """The answer first, then the evidence, then how it was made."""
-    drawn = {name: Section(*_text(name), panels=[_fluid(chart) for chart in panels[name].values()]) for name in panels}
+    drawn = {name: Section(*_text(name), panels=[fluid(chart) for chart in panels[name].values()]) for name in panels}
     first = [
         Section("The answer", lead=result["answer"], points=result["conclusions"]),
         *(drawn[name] for name in ("effects",) if name in drawn),
@@ -129,11 +129,6 @@ def sections(result: Mapping[str, Any], panels: Mapping[str, Panels]) -> list[Se
 def _text(name: str) -> tuple[str, list[str]]:
     heading, paragraph = TEXTS[name]
     return heading, [paragraph]
-
-
-def _fluid(chart: Any) -> dict[str, Any]:
-    """A chart as wide as the place that it is put into."""
-    return chart.properties(width="container").to_dict()
 
 
 def _about_numbers(result: Mapping[str, Any]) -> str:
