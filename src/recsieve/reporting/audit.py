@@ -72,7 +72,7 @@ def overview(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("labelled", f"{summary['labelled']:,} ({_percent(summary['labelled'] / summary['interactions'])})"),
         ("estimated noise", "unknown: no labels" if share is None else _percent(share["estimate"])),
     ]
-    if share is not None:
+    if share is not None and share["low"] < share["high"]:  # else every label is known
         interval = f"{_percent(share['low'])} to {_percent(share['high'])}"
         facts.append((f"{100 * share['level']:.0f} % interval", interval))
     facts.append(("likeness to unpopularity", f"{correlation:.2f} of 1"))
