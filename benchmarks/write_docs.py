@@ -49,6 +49,7 @@ def _section(result: dict[str, Any]) -> str:
         "",
         f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, torch {machine['torch']}, "
         f"{machine['date'][:10]}, commit {machine['commit']}.",
+        *([result["note"]] if "note" in result else []),
         "",
         "| | the other way | recsieve | ratio | in earlier runs | asked for | peak memory of recsieve |",
         "|---|---|---|---|---|---|---|",
