@@ -54,5 +54,5 @@ def test_ctrl_c_leaves_whole_files_and_the_same_command_goes_on(tmp_path):
     assert 1 <= len(done) < 6
     answer = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True)
     assert len(json.loads(answer.stdout)["rows"]) == 3  # plain CE, R-CE, and its popularity control
-    assert len(list(out.glob("runs/*/metrics.json"))) == 4
+    assert len(list(out.glob("runs/*/metrics.json"))) == 6
     assert all(path.stat().st_mtime_ns == when for path, when in done.items())
