@@ -174,3 +174,14 @@ def _drop_hardest(losses, labels, weights, n_drop):
         if left > 0 and losses[k] == threshold:
             weights[k] = 0
             left -= 1
+
+
+@kernel
+def sums_of_others(slopes, places, n_places, other_places, others):
+    """For each distinct row the sum of slope times the row that it is paired with."""
+    sums = np.zeros((n_places, others.shape[1]), np.float32)
+    for k in range(len(slopes)):
+        slope, place, other = slopes[k], places[k], other_places[k]
+        for i in range(others.shape[1]):
+            sums[place, i] += slope * others[other, i]
+    return sums

@@ -13,7 +13,7 @@ from recsieve.models import CDAE
 from recsieve.models.cdae import DRAW_FACTOR, HASH
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
-from recsieve.training.fused import FusedStep, kernel
+from recsieve.training.fused import FusedStep, kernel, sums_of_others
 
 MANY_ROWS = 8192  # from which on it pays to have the decoder, which is most of the work, on another core
 
@@ -53,7 +53,7 @@ class FusedCDAE(FusedStep):
         return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
 
     def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
-        at_hidden = _sums_of_others(slopes, self._places[0], len(self._users), self._places[1], self._decoder)
+        at_hidden = sums_of_others(slopes, self._places[0], len(self._users), self._places[1], self._decoder)
         at_encoder = torch.from_numpy(at_hidden) * self._model.activation_slope(self._hidden)
         self.both(
             lambda: self._move_encoder(at_encoder),
@@ -70,10 +70,10 @@ class FusedCDAE(FusedStep):
 
     def _move_decoder(self, slopes: NDArray[np.float32]) -> None:
         model, (user_places, item_places), hidden = self._model, self._places, self._hidden.numpy()
-        gradients = _sums_of_others(slopes, item_places, len(self._items), user_places, hidden)
+        gradients = sums_of_others(slopes, item_places, len(self._items), user_places, hidden)
         self.move_rows(model.decoder.weight, self._items, gradients)
         ones = np.ones((len(hidden), 1), np.float32)
-        gradients = _sums_of_others(slopes, item_places, len(self._items), user_places, ones)
+        gradients = sums_of_others(slopes, item_places, len(self._items), user_places, ones)
         self.move_rows(model.item_bias.weight, self._items, gradients)
 
 
@@ -135,14 +135,3 @@ def _scores(hidden, decoder, bias, user_places, item_places):
             logit += hidden[user, i] * decoder[item, i]
         logits[k] = logit + bias[item, 0]
     return logits
-
-
-@kernel
-def _sums_of_others(slopes, places, n_places, other_places, others):
-    """For each distinct row the sum of slope times the row that it is paired with."""
-    sums = np.zeros((n_places, others.shape[1]), np.float32)
-    for k in range(len(slopes)):
-        slope, place, other = slopes[k], places[k], other_places[k]
-        for i in range(others.shape[1]):
-            sums[place, i] += slope * others[other, i]
-    return sums

@@ -14,7 +14,7 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import Model, NeuMF
 from recsieve.optim import LAZY_ROWS, LazyAdam
 from recsieve.sampling import Batch
-from recsieve.training.fused import FusedStep, kernel
+from recsieve.training.fused import FusedStep, kernel, sums_of_others
 
 
 class FusedNeuMF(FusedStep):
@@ -78,11 +78,12 @@ class FusedNeuMF(FusedStep):
         """Move rows, and give the gradients of the layers (of the first one's weight only the users' part)."""
         model, (user, item, user_mlp, _), (user_places, item_places) = self._model, self._rows, self._places
         first, second, _, last = self._layers
-        slope, weighted = torch.from_numpy(slopes), (slopes, model.output.weight.detach().numpy()[0])
-        gradients = _sums_of_others(*weighted, user_places, len(self._users), item_places, item)
-        self.move_rows(model.user.weight, self._users, gradients)
-        gradients = _sums_of_others(*weighted, item_places, len(self._items), user_places, user)
-        self.move_rows(model.item.weight, self._items, gradients)
+        slope = torch.from_numpy(slopes)
+        product_weight = model.output.weight.detach().numpy()[0, : user.shape[1]]
+        gradients = sums_of_others(slopes, user_places, len(self._users), item_places, item)
+        self.move_rows(model.user.weight, self._users, gradients * product_weight)
+        gradients = sums_of_others(slopes, item_places, len(self._items), user_places, user)
+        self.move_rows(model.item.weight, self._items, gradients * product_weight)
         at_users = torch.from_numpy(sums_by_place(at_first.numpy(), user_places, len(self._users)))
         of_users = at_users.T @ user_mlp
         self.move_rows(model.user_mlp.weight, self._users, (at_users @ _user_part(model.first.weight)).numpy())
@@ -137,14 +138,3 @@ def _products(user, item, user_places, item_places):
         for f in range(products.shape[1]):
             products[k, f] = user[u, f] * item[i, f]
     return products
-
-
-@kernel
-def _sums_of_others(slopes, weights, places, n_places, other_places, others):
-    """For each distinct row the sum of slope times weights times the row that it is paired with."""
-    sums = np.zeros((n_places, others.shape[1]), np.float32)
-    for k in range(len(slopes)):
-        slope, place, other = slopes[k], places[k], other_places[k]
-        for f in range(sums.shape[1]):
-            sums[place, f] += slope * weights[f] * others[other, f]
-    return sums
