@@ -71,6 +71,22 @@ def test_a_random_split_has_the_right_shares_though_users_are_small():
     assert len(split.test) == pytest.approx(1_200, abs=120)
 
 
+@given(rows=ROWS, seed=st.integers(0, 9))
+def test_a_seed_deals_the_same_split_as_ever(rows, seed):
+    data, random = merge_repeats(interactions(rows)), np.random.default_rng(seed)
+    order, starts = random.permutation(len(data)), random.random(data.n_users)
+    expected = {name: [] for name in ("train", "validation", "test")}
+    for row in range(len(data)):
+        mine = [each for each in order if data.users[each] == data.users[row]]
+        position = (mine.index(row) + starts[data.users[row]]) / len(mine)
+        late = "validation" if 0.8 <= position < 0.9 else "test" if position >= 0.9 else "train"
+        expected["train" if mine[0] == row or len(mine) < 3 else late].append(row)
+    split = split_interactions(data, seed=seed)
+    for name in ("train", "validation"):
+        assert pairs(getattr(split, name)) == pairs(data.take(np.array(expected[name], np.int64)))
+    assert len(split.test) + len(split.test_false_positives) == len(expected["test"])
+
+
 def test_the_seed_decides_a_random_split():
     data = interactions([(user, item) for user in range(6) for item in range(6)])
     first, again, other = (split_interactions(data, seed=seed) for seed in (1, 1, 2))

@@ -14,7 +14,10 @@ from recsieve.errors import ConfigError, DataError
 
 def pair_keys(data: Interactions) -> NDArray[np.int64]:
     """One number for each interaction's pair of user and item."""
-    return data.users.astype(np.int64) * data.n_items + data.items
+    keys = data.users.astype(np.int64)
+    keys *= data.n_items
+    keys += data.items
+    return keys
 
 
 def merge_repeats(data: Interactions) -> Interactions:
@@ -23,16 +26,32 @@ def merge_repeats(data: Interactions) -> Interactions:
     It is a false positive only if none of its repeats was satisfying: one TRUE makes it TRUE, else one FALSE makes it
     FALSE, else it stays UNKNOWN. Weights add up, and the time is the latest.
     """
-    pairs = pair_keys(data)
-    in_order = np.sort(pairs)
-    twice = in_order[1:][in_order[1:] == in_order[:-1]]
-    if len(twice) == 0:
+    repeated = _repeated(data)
+    if not repeated.any():
         return data
-    repeated = pl.Series(pairs).is_in(pl.Series(twice).implode())
-    rows = _columns(data).with_columns(pair=pairs, row=pl.int_range(pl.len()))
-    merged = rows.filter(repeated).group_by("pair").agg(**_merged_columns(data), row=pl.col("row").min())
-    result = pl.concat([rows.filter(~repeated), merged.select(rows.columns)]).sort("row")
-    return replace(data, **{name: result[name].to_numpy() for name in result.drop("pair", "row").columns})  # type: ignore[arg-type]
+    rows = np.flatnonzero(repeated)
+    some = data.take(rows)
+    by_pair = _columns(some).with_columns(pair=pair_keys(some), row=rows).group_by("pair")
+    merged = by_pair.agg(**_merged_columns(data), row=pl.col("row").min())
+    first = merged["row"].to_numpy()
+    kept = ~repeated
+    kept[first] = True
+    place = np.cumsum(kept, dtype=np.int32)[first] - 1
+    columns = {name: getattr(data, name)[kept] for name in merged.drop("pair", "row").columns}
+    for name, column in columns.items():
+        column[place] = merged[name].to_numpy()
+    return replace(data, **columns)
+
+
+def _repeated(data: Interactions) -> NDArray[np.bool_]:
+    """Which interactions have a pair that occurs more than once."""
+    in_order = pair_keys(data)
+    in_order.sort()
+    twice = in_order[1:][in_order[1:] == in_order[:-1]]
+    del in_order
+    if len(twice) == 0:
+        return np.zeros(len(data), bool)
+    return pl.Series(pair_keys(data)).is_in(pl.Series(twice).implode()).to_numpy().copy()
 
 
 def k_core(data: Interactions, k: int) -> Interactions:

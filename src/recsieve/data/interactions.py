@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.data.codes import count, values_by_code
 from recsieve.errors import DataError
 
 # Values of the false-positive column.
@@ -26,10 +27,7 @@ class CSR:
     @classmethod
     def from_pairs(cls, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> CSR:
         """Sort pairs by user and item, each pair once."""
-        keys = np.sort(users.astype(np.int64) * n_items + items)
-        keys = keys[np.diff(keys, prepend=-1) > 0]  # np.unique is forty times slower than this on 10M pairs
-        offsets = np.searchsorted(keys, np.arange(n_users + 1, dtype=np.int64) * n_items)
-        return cls(offsets.astype(np.int64), (keys % n_items).astype(np.int32), n_items)
+        return cls(*values_by_code(users, items, n_users), n_items)
 
     @property
     def n_users(self) -> int:
@@ -115,11 +113,11 @@ class Interactions:
 
     def item_counts(self) -> NDArray[np.int64]:
         """The number of interactions of each item: its popularity."""
-        return np.bincount(self.items, minlength=self.n_items)
+        return count(self.items, self.n_items)
 
     def user_counts(self) -> NDArray[np.int64]:
         """The number of interactions of each user: their activity."""
-        return np.bincount(self.users, minlength=self.n_users)
+        return count(self.users, self.n_users)
 
     def to_frame(self) -> pl.DataFrame:
         """A frame with the user's own ids and whatever columns there are."""

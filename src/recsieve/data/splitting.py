@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.data.codes import blocks, places
 from recsieve.data.filtering import merge_repeats, pair_keys
 from recsieve.data.interactions import Interactions
 from recsieve.errors import ConfigError, DataError, did_you_mean
@@ -144,11 +145,15 @@ def _shares(ratios: Sequence[float]) -> NDArray[np.float64]:
 
 def _random_per_user(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
     """Deal each user's interactions at random; parts have the right size on average, and within one for each user."""
-    counts, place = _places(data, random.permutation(len(data)))
-    # Where a user's n interactions stand between 0 and n; the random start gives small users their fair chance.
-    position = place + random.random(data.n_users)[data.users]
-    part = np.searchsorted(_ends(shares), position / counts, side="right").astype(np.int8)
-    part[(place == 0) | (counts < FEWEST_TO_SPLIT)] = TRAIN
+    counts, place = data.user_counts(), places(data.users, random.permutation(len(data)), data.n_users)
+    start = random.random(data.n_users)
+    part = np.empty(len(data), np.int8)
+    for rows in blocks(len(data)):
+        users = data.users[rows]
+        # Where a user's n interactions stand between 0 and n; the random start gives small users their fair chance.
+        position = place[rows] + start[users]
+        part[rows] = np.searchsorted(_ends(shares), position / counts[users], side="right")
+        part[rows][(place[rows] == 0) | (counts[users] < FEWEST_TO_SPLIT)] = TRAIN
     return part
 
 
@@ -162,12 +167,12 @@ def _by_time(data: Interactions, shares: NDArray[np.float64], random: np.random.
 
 def _leave_last_out(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
     """Each user's last interaction is for the test, the one before for validation."""
-    counts, place = _places(data, np.argsort(_times(data, "leave-last-out"), kind="stable"))
-    from_end = counts - 1 - place
+    order = np.argsort(_times(data, "leave-last-out"), kind="stable")
+    from_end = places(data.users, order[::-1], data.n_users)
     part = np.full(len(data), TRAIN, np.int8)
     for position, number in enumerate(number for number in (TEST, VALIDATION) if shares[number] > 0):
         part[from_end == position] = number
-    part[counts < FEWEST_TO_SPLIT] = TRAIN
+    part[(data.user_counts() < FEWEST_TO_SPLIT)[data.users]] = TRAIN
     return part
 
 
@@ -176,17 +181,6 @@ SPLITTERS: dict[str, Callable[[Interactions, NDArray[np.float64], np.random.Gene
     "time": _by_time,
     "leave-last-out": _leave_last_out,
 }
-
-
-def _places(data: Interactions, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each interaction how many its user has, and which of them it is in an order of all."""
-    counts = data.user_counts()
-    # Sorting numbers made of user and position is a stable sort by user, and far faster than a sort of indices.
-    by_user = np.sort(data.users[order].astype(np.int64) * len(order) + np.arange(len(order)))
-    rows = order[by_user % max(len(order), 1)]
-    place = np.empty(len(data), np.int64)
-    place[rows] = np.arange(len(data)) - (np.cumsum(counts) - counts)[data.users[rows]]
-    return counts[data.users], place
 
 
 def _ends(shares: NDArray[np.float64]) -> NDArray[np.float64]:

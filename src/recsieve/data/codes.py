@@ -1,0 +1,92 @@
+"""Counting and grouping by dense codes in linear time: no sort of all rows, and no copy that is wider than they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from recsieve.errors import DataError
+
+BLOCK_ROWS = 1 << 20  # where whole columns of numbers in between would take more memory than the columns themselves
+
+
+def blocks(n_rows: int) -> Iterator[slice]:
+    """Consecutive ranges of rows, of which the last may be shorter."""
+    return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
+
+
+def count(codes: NDArray[np.integer[Any]], n: int) -> NDArray[np.int64]:
+    """How often each code from 0 to n−1 occurs."""
+    _refuse_outside(codes, n)
+    counts = np.zeros(n, np.int64)
+    _count(codes, counts)
+    return counts
+
+
+def values_by_code(
+    codes: NDArray[np.integer[Any]], values: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The distinct values of each code, sorted: those of code c are `values[offsets[c]:offsets[c + 1]]`."""
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(count(codes, n))])
+    grouped = np.empty(len(values), np.int32)
+    _group(codes, values, offsets[:-1].copy(), grouped)
+    kept = _sort_each(offsets, grouped)
+    return offsets, grouped if kept == len(grouped) else grouped[:kept].copy()
+
+
+def places(codes: NDArray[np.integer[Any]], order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
+    """Of each row, how many with its code come before it in an order of all rows."""
+    _refuse_outside(codes, n)
+    place = np.empty(len(codes), np.int32)
+    _place(codes, order, np.zeros(n, np.int32), place)
+    return place
+
+
+def _refuse_outside(codes: NDArray[np.integer[Any]], n: int) -> None:
+    """The kernels do not look where they write."""
+    if len(codes) and not 0 <= codes.min() <= codes.max() < n:
+        raise DataError(
+            f"there are codes from {codes.min()} to {codes.max()}, but only {n} ids: give codes from 0 to below that."
+        )
+
+
+@njit(cache=True, nogil=True)
+def _count(codes: Any, counts: Any) -> None:
+    for code in codes:
+        counts[code] += 1
+
+
+@njit(cache=True, nogil=True)
+def _group(codes: Any, values: Any, ends: Any, grouped: Any) -> None:
+    """Put the values of each code together; `ends` begin as the places of the first and are moved on."""
+    for row in range(len(codes)):
+        code = codes[row]
+        grouped[ends[code]] = values[row]
+        ends[code] += 1
+
+
+@njit(cache=True, nogil=True)
+def _sort_each(offsets: Any, grouped: Any) -> int:
+    """Sort the values of each code and move them together, each once; gives how many remain."""
+    kept = 0
+    for code in range(len(offsets) - 1):
+        values = grouped[offsets[code] : offsets[code + 1]]
+        values.sort()
+        offsets[code] = first = kept
+        for value in values:
+            if kept == first or value != grouped[kept - 1]:
+                grouped[kept] = value
+                kept += 1
+    offsets[-1] = kept
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _place(codes: Any, order: Any, seen: Any, place: Any) -> None:
+    for row in order:
+        place[row] = seen[codes[row]]
+        seen[codes[row]] += 1

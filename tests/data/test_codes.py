@@ -1,0 +1,58 @@
+"""Counting and grouping by dense codes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recsieve.data import codes
+from recsieve.data.codes import blocks, count, places, values_by_code
+from recsieve.errors import DataError
+
+N = 5
+PAIRS = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, 7)))
+
+
+def columns(pairs):
+    return np.array(pairs, np.int32).reshape(-1, 2).T.copy()
+
+
+@given(PAIRS)
+def test_the_values_of_each_code_are_sorted_and_each_is_there_once(pairs):
+    offsets, values = values_by_code(*columns(pairs), N)
+    rows = [values[offsets[code] : offsets[code + 1]].tolist() for code in range(N)]
+    assert rows == [sorted({value for each, value in pairs if each == code}) for code in range(N)]
+    assert len(values) == len(set(pairs))
+    assert (offsets.dtype, values.dtype) == (np.int64, np.int32)
+
+
+@given(PAIRS)
+def test_every_code_is_counted(pairs):
+    assert count(columns(pairs)[0], N).tolist() == [sum(each == code for each, _ in pairs) for code in range(N)]
+
+
+@given(PAIRS, st.randoms())
+def test_the_place_of_a_row_is_the_number_of_rows_with_its_code_before_it(pairs, random):
+    order = list(range(len(pairs)))
+    random.shuffle(order)
+    place = places(columns(pairs)[0], np.array(order, np.int64), N)
+    for position, row in enumerate(order):
+        assert place[row] == sum(pairs[earlier][0] == pairs[row][0] for earlier in order[:position])
+
+
+@pytest.mark.parametrize("outside", [-1, -(2**31), N, 2**31 - 1])
+def test_a_code_without_an_id_is_refused_before_anything_is_written(outside):
+    given_codes = np.array([0, outside], np.int32)
+    for use in (
+        lambda: count(given_codes, N),
+        lambda: values_by_code(given_codes, np.zeros(2, np.int32), N),
+        lambda: places(given_codes, np.arange(2), N),
+    ):
+        with pytest.raises(DataError, match=r"only 5 ids"):
+            use()
+
+
+def test_blocks_cover_all_rows_once(monkeypatch):
+    monkeypatch.setattr(codes, "BLOCK_ROWS", 4)
+    assert [(rows.start, rows.stop) for rows in blocks(10)] == [(0, 4), (4, 8), (8, 10)]
+    assert list(blocks(0)) == []
