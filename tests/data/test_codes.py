@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data import codes
 from recsieve.data.codes import blocks, count, places, values_by_code
 from recsieve.errors import DataError
 
@@ -52,7 +51,6 @@ def test_a_code_without_an_id_is_refused_before_anything_is_written(outside):
             use()
 
 
-def test_blocks_cover_all_rows_once(monkeypatch):
-    monkeypatch.setattr(codes, "BLOCK_ROWS", 4)
-    assert [(rows.start, rows.stop) for rows in blocks(10)] == [(0, 4), (4, 8), (8, 10)]
+def test_blocks_cover_all_rows_once():
+    assert [(rows.start, rows.stop) for rows in blocks(10, 4)] == [(0, 4), (4, 8), (8, 10)]
     assert list(blocks(0)) == []

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.ids import as_ids, encode_ids, ids_as_codes
+from recsieve.data import ids
+from recsieve.data.ids import as_ids, encode_ids, ids_as_codes, text_numbered
 from recsieve.errors import DataError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -18,6 +19,30 @@ def test_codes_lead_back_to_the_ids_and_the_table_is_sorted(ids):
     assert table.gather(codes).to_list() == ids
     assert table.to_list() == sorted(set(ids), key=lambda each: each.encode() if isinstance(each, str) else each)
     assert codes.dtype == "int32"
+
+
+@given(st.lists(TEXT, min_size=1), st.lists(TEXT))
+def test_text_that_was_numbered_while_it_was_read_gets_the_same_codes(texts, read_before):
+    earlier = pl.Series(read_before, dtype=pl.String).cast(text_numbered())
+    codes, table = encode_ids(as_ids(pl.Series(texts).cast(text_numbered()), "the user", from_text=False))
+    expected, expected_table = encode_ids(pl.Series(texts))
+    assert codes.tolist() == expected.tolist()
+    assert table.dtype == pl.String
+    assert table.to_list() == expected_table.to_list()
+    assert earlier.to_list() == read_before
+
+
+def test_ids_are_looked_up_block_by_block(monkeypatch):
+    monkeypatch.setattr(ids, "JOINED_ROWS", 2)
+    monkeypatch.setattr(ids, "BLOCK_ROWS", 2)
+    assert encode_ids(pl.Series([7, 3, 9, 3, 3]))[0].tolist() == [1, 0, 2, 0, 0]
+    assert encode_ids(pl.Series(["b", "a", "c"]).cast(text_numbered()))[0].tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_text_that_is_missing_is_told_with_its_row_though_it_is_numbered(text):
+    with pytest.raises(DataError, match="missing in 1 of 2 rows, first in row 2"):
+        as_ids(pl.Series(["a", text]).cast(text_numbered()), "the user", from_text=False)
 
 
 @given(st.lists(INT64, min_size=1))

@@ -182,3 +182,11 @@ def test_the_quirks_of_the_paper_files_are_found(shared_data):
     assert (report.repeated_in_test, report.test_in_train) == (604, 95)
     assert (split.train.n_users, split.train.n_items) == (212_231, 6_596)
     assert set(pair_keys(split.train)).isdisjoint(pair_keys(split.test))
+
+
+def test_a_part_with_numbers_and_a_part_with_text_are_read_as_text(tmp_path):
+    pl.DataFrame({"user": [1, 2], "item": ["a", "b"]}).write_parquet(tmp_path / "train.parquet")
+    pl.DataFrame({"user": ["x"], "item": ["b"]}).write_parquet(tmp_path / "test.parquet")
+    split, _ = load_split(tmp_path, ratios=(1, 0, 0))
+    assert split.train.user_ids.to_list() == ["1", "2", "x"]
+    assert split.train.item_ids.gather(split.test.items).to_list() == ["b"]

@@ -14,9 +14,9 @@ from recsieve.errors import DataError
 BLOCK_ROWS = 1 << 20  # where whole columns of numbers in between would take more memory than the columns themselves
 
 
-def blocks(n_rows: int) -> Iterator[slice]:
+def blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
     """Consecutive ranges of rows, of which the last may be shorter."""
-    return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
+    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
 def count(codes: NDArray[np.integer[Any]], n: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from recsieve.data.delimited import typed
-from recsieve.data.ids import as_ids, refuse_missing
+from recsieve.data.ids import as_ids, refuse_missing, text_numbered
 from recsieve.data.labelling import columns_of
 from recsieve.data.tables import Source, Table, open_table, readable
 from recsieve.errors import DataError, did_you_mean
@@ -63,10 +63,16 @@ def read_rows(source: Source, names: Names, header: bool | None = None) -> Rows:
     """Read from a source the columns that matter, each in its final type."""
     table = open_table(source, header, names.asked)
     with readable(table.name):
-        columns = table.rows.collect_schema().names()
+        schema = table.rows.collect_schema()
+    columns = schema.names()
     meaning = _find_columns(columns, names, table.name)
     signals = [name for name in _signals(names, table) if name in columns]
-    frame = _collect(table, [pl.col(name).alias(role) for role, name in meaning.items()] + [pl.col(n) for n in signals])
+    wanted = {role: pl.col(name) for role, name in meaning.items()}
+    for role in (USER, ITEM):
+        if schema[meaning[role]] == pl.String and not table.text_files:
+            # Numbered while it is read: a log of text may be larger than memory, and its distinct ids seldom are.
+            wanted[role] = wanted[role].cast(text_numbered())
+    frame = _collect(table, [*(column.alias(role) for role, column in wanted.items()), *map(pl.col, signals)])
     if frame.is_empty():
         raise DataError(
             f"{table.name} holds no interaction: give at least one row (and header=False if the first row is one)."

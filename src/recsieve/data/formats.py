@@ -47,7 +47,7 @@ def read_interactions(
 def encode(parts: list[Rows], rule: str | None) -> list[Interactions]:
     """Code the rows of all parts over the same users and items, row by row as they stand."""
     with readable("the parts together"):
-        frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+        frame = pl.concat(_with_ids_of_one_type([part.frame for part in parts]), how="diagonal_relaxed")
     flags = _flags(frame, parts, rule)
     authors = all(part.is_authors for part in parts)
     users, user_ids = ids_as_codes(frame[USER], "user") if authors else encode_ids(frame[USER])
@@ -59,6 +59,12 @@ def encode(parts: list[Rows], rule: str | None) -> list[Interactions]:
     ends = np.cumsum([part.frame.height for part in parts])
     sliced = [data.take(slice(end - part.frame.height, end)) for part, end in zip(parts, ends, strict=True)]
     return [_without_empty_flags(part) for part in sliced]
+
+
+def _with_ids_of_one_type(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Integers in one part and text in another are text."""
+    mixed = [role for role in (USER, ITEM) if len({frame.schema[role] for frame in frames}) > 1]
+    return [frame.with_columns(pl.col(mixed).cast(pl.String)) for frame in frames] if mixed else frames
 
 
 def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None) -> NDArray[np.int8]:
