@@ -82,6 +82,14 @@ def test_lists_longer_than_the_catalogue_are_fine():
     assert evaluate(model, csr([[2]], 3), None, [2, 50]).overall["recall@50"] == 1
 
 
+def test_torch_keeps_as_many_threads_as_it_had():
+    import torch
+
+    torch.set_num_threads(1)
+    evaluate(Fixed([[5.0, 4.0, 3.0]]), csr([[2]], 3), None, [2])
+    assert torch.get_num_threads() == 1
+
+
 def test_no_or_impossible_list_lengths_are_an_error():
     with pytest.raises(ConfigError, match="from 1"):
         evaluate(Fixed([[1.0]]), csr([[0]], 1), None, [0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from recsieve.data.interactions import CSR
@@ -82,10 +82,10 @@ def ranking_metrics(
     return metrics
 
 
-@njit(parallel=True, cache=True)
+@njit(nogil=True, cache=True)  # not parallel: numba would change how many threads torch has
 def _find_hits(hits: NDArray, top: NDArray, users: NDArray, offsets: NDArray, items: NDArray) -> None:
     """Mark the places of a list that hold one of the user's relevant items."""
-    for row in prange(len(users)):
+    for row in range(len(users)):
         relevant = items[offsets[users[row]] : offsets[users[row] + 1]]
         for rank in range(min(top.shape[1], hits.shape[1])):
             place = np.searchsorted(relevant, top[row, rank])
