@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -88,5 +89,59 @@ def compare(in_this_process, split, tmp_path, tiny):
 
     def run(out="out", **options):
         return run_comparison(make_config({**tiny, **options}), tmp_path / out, split=split)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def in_ranks():
+    """A function that does work(group) on n ranks at once, in threads instead of processes; gives what each gave."""
+    from threading import Barrier, BrokenBarrierError
+
+    import torch
+
+    from recsieve.errors import GroupError
+    from recsieve.group import ALONE, Group
+
+    class Threads(Group):
+        said: list
+        barrier: Barrier
+
+        def _exchange(self, value):
+            try:
+                self.said[self.rank] = value
+                self.barrier.wait()
+                all_said = list(self.said)
+                self.barrier.wait()
+            except BrokenBarrierError:
+                raise GroupError(f"rank {self.rank} has lost the others") from None
+            return all_said
+
+        def _gather_alike(self, tensor):
+            return self._exchange(tensor.clone())
+
+        def add_up(self, tensor):
+            tensor.copy_(torch.stack(self._exchange(tensor.clone())).sum(0))
+
+        def tensor_from_first(self, tensor):
+            return tensor.copy_(self._exchange(tensor.clone())[0])
+
+    def run(n, work):
+        if n == 1:
+            return [work(ALONE)]
+        said, barrier = [None] * n, Barrier(n, timeout=60)
+
+        def one(rank):
+            group = Threads(rank, n)
+            object.__setattr__(group, "said", said)
+            object.__setattr__(group, "barrier", barrier)
+            try:
+                return work(group)
+            except BaseException:
+                barrier.abort()
+                raise
+
+        with ThreadPoolExecutor(n) as threads:
+            return [result.result() for result in [threads.submit(one, rank) for rank in range(n)]]
 
     return run

@@ -20,6 +20,10 @@ class RunError(RecsieveError):
     """A run folder is missing, damaged, foreign, or in the way."""
 
 
+class GroupError(RecsieveError):
+    """The processes of a run can no longer talk to each other."""
+
+
 def did_you_mean(name: str, options: Iterable[str]) -> str:
     """Say which option is close to the name, or list the options there are."""
     known = [str(option) for option in options]

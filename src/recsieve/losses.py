@@ -7,7 +7,7 @@ loss(logits, labels).backward()
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from recsieve.denoisers import Denoiser, LossBatch, Reweighted, Truncated
 from recsieve.errors import ConfigError
+from recsieve.group import Group, current
 
 PointwiseLoss = Callable[[Tensor, Tensor], Tensor]
 
@@ -33,14 +34,24 @@ def binary_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class WeighedLosses:
-    """The losses of a batch and the weights that a strategy gave them."""
+    """The losses of a batch, or of a rank's share of it, and the weights that a strategy gave them."""
 
     losses: Tensor  # (n,) with gradients
     weights: Tensor  # (n,)
+    kept: Tensor | None = None  # how many weights are not zero on all ranks; None: count those here
+    ranks: int = 1
+
+    def share(self) -> Tensor:
+        """Σ w·ℓ / (number of non-zero w on all ranks): what these losses contribute to the mean over what is kept."""
+        kept = (self.weights > 0).sum() if self.kept is None else self.kept
+        return (self.weights * self.losses).sum() / kept.clamp(min=1)
 
     def mean(self) -> Tensor:
-        """Σ w·ℓ / (number of non-zero w): the mean over what is kept."""
-        return (self.weights * self.losses).sum() / (self.weights > 0).sum().clamp(min=1)
+        """The mean over what is kept; in a group, a number whose mean over the ranks is that.
+
+        So that it needs no care in DistributedDataParallel, which averages the gradients of the ranks.
+        """
+        return self.ranks * self.share() if self.ranks > 1 else self.share()
 
 
 class DenoisedLoss(nn.Module):
@@ -48,11 +59,16 @@ class DenoisedLoss(nn.Module):
 
     Dividing by the number of non-zero weights gives T-CE's mean over what is kept, R-CE's mean over the batch, and
     plain CE. In `eval()` mode the step, and with it the drop rate, stands still.
+
+    Where torch.distributed is initialised, the batches of all ranks are one: their losses are gathered, the strategy
+    sees all of them, and the mean divides by the count of all. `group=ALONE` keeps a rank's batch to itself.
     """
 
-    def __init__(self, denoiser: Denoiser, pointwise: PointwiseLoss = binary_cross_entropy) -> None:
+    def __init__(
+        self, denoiser: Denoiser, pointwise: PointwiseLoss = binary_cross_entropy, group: Group | None = None
+    ) -> None:
         super().__init__()
-        self.denoiser, self.pointwise, self.step = denoiser, pointwise, 0
+        self.denoiser, self.pointwise, self.step, self.group = denoiser, pointwise, 0, group
 
     def forward(self, logits: Tensor, labels: Tensor, **about: Tensor | None) -> Tensor:
         """The loss of a batch; `about` may give users, items, ids, and `sample_weights`."""
@@ -67,8 +83,13 @@ class DenoisedLoss(nn.Module):
         items: Tensor | None = None,
         ids: Tensor | None = None,
         sample_weights: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> WeighedLosses:
-        """The losses of a batch and their weights, not yet reduced."""
+        """The losses of a batch and their weights, not yet reduced.
+
+        `places` says where the interactions stand in the batch of all ranks; without it, those of a rank follow those
+        of the rank before.
+        """
         if logits.shape != labels.shape or logits.ndim != 1:
             raise ConfigError(
                 f"logits have the shape {tuple(logits.shape)} and labels {tuple(labels.shape)}, but each interaction "
@@ -78,8 +99,14 @@ class DenoisedLoss(nn.Module):
         # The step advances first: the paper counts from T = 1. Evaluation looks at the rate of the last step.
         self.step += self.training
         batch = LossBatch(losses.detach(), labels, max(self.step, 1), users, items, ids)
-        weights = self.denoiser.weights(batch)
-        return WeighedLosses(losses, weights if sample_weights is None else weights * sample_weights)
+        group = current() if self.group is None else self.group
+        if group.size == 1:
+            weights = self.denoiser.weights(batch)
+            return WeighedLosses(losses, weights if sample_weights is None else weights * sample_weights)
+        whole, given, own = gather_batch(batch, sample_weights, places, group)
+        weights = self.denoiser.weights(whole)
+        weights = weights if given is None else weights * given
+        return WeighedLosses(losses, weights[own], (weights > 0).sum(), group.size)
 
     def get_extra_state(self) -> dict[str, Any]:
         memory = self.denoiser.state_dict() if hasattr(self.denoiser, "state_dict") else {}
@@ -89,6 +116,25 @@ class DenoisedLoss(nn.Module):
         self.step = state["step"]
         if hasattr(self.denoiser, "load_state_dict"):
             self.denoiser.load_state_dict(state["memory"])
+
+
+def gather_batch(
+    batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, group: Group
+) -> tuple[LossBatch, Tensor | None, Tensor]:
+    """The batch of all ranks and its given weights, and where this rank's interactions are in it."""
+    given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights, places)
+    columns = [column for column in given if column is not None]
+    # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
+    parts = group.gather(torch.stack([column.double() for column in columns], dim=1))
+    first = sum(len(part) for part in parts[: group.rank])
+    own = torch.arange(first, first + len(batch.losses), device=batch.losses.device)
+    gathered = iter(torch.cat(parts).unbind(dim=1))
+    whole = [None if column is None else next(gathered).to(column.dtype) for column in given]
+    if places is not None:
+        order = whole.pop().argsort()  # type: ignore[union-attr]
+        whole, own = [None if column is None else column[order] for column in whole], places
+    losses, labels, users, items, ids, weights = whole[:6]
+    return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
 
 
 class CascadedLoss(DenoisedLoss):
@@ -104,8 +150,9 @@ class CascadedLoss(DenoisedLoss):
         click: Callable[[Tensor, Tensor], Tensor],
         satisfaction_share: float = 0.5,
         pointwise: PointwiseLoss = binary_cross_entropy,
+        group: Group | None = None,
     ) -> None:
-        super().__init__(denoiser, pointwise)
+        super().__init__(denoiser, pointwise, group)
         self.click, self.satisfaction_share = click, satisfaction_share
 
     def weigh(self, logits: Tensor, labels: Tensor, **about: Tensor | None) -> WeighedLosses:
@@ -115,7 +162,7 @@ class CascadedLoss(DenoisedLoss):
         satisfaction = super().weigh(logits, labels, **about)
         clicks = self.pointwise(self.click(users, items), labels if ids is None else (ids >= 0).to(labels.dtype))
         share = self.satisfaction_share
-        return WeighedLosses(share * satisfaction.losses + (1 - share) * clicks, satisfaction.weights)
+        return replace(satisfaction, losses=share * satisfaction.losses + (1 - share) * clicks)
 
 
 class TruncatedBCE(DenoisedLoss):

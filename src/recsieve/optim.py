@@ -208,6 +208,11 @@ def _embeddings(model: nn.Module) -> Iterator[nn.Embedding | nn.EmbeddingBag]:
     return (module for module in model.modules() if isinstance(module, nn.Embedding | nn.EmbeddingBag))
 
 
+def lazy_tables(model: nn.Module) -> list[Tensor]:
+    """The tables of a model that give sparse gradients."""
+    return [table.weight for table in _embeddings(model) if table.sparse]
+
+
 def _can_be_lazy(table: Tensor) -> bool:
     return adam_rows is not None and table.device.type == "cpu" and table.dtype == torch.float32
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, repeat
 
 import numpy as np
@@ -18,30 +18,45 @@ from numba import njit, uint64
 from torch import Tensor
 
 from recsieve.data.interactions import CSR, Interactions
+from recsieve.draws import mix, permuted, unobserved, widths
 from recsieve.errors import DataError
+from recsieve.own_rows import OwnRows
 
 _CHUNK = 1 << 16  # rows drawn at once
-_ROUNDS = 4  # of the permutation; even, so that both halves come back to their widths
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Observed interactions and negatives, shuffled together; `ids` number the training interactions, −1 a negative."""
+    """Observed interactions and negatives, shuffled together; `ids` number the training interactions, −1 a negative.
+
+    Where a group shares the data out, these are the rows of one rank, and `places` says where they stand among those
+    of all, of which there are `n_all`.
+    """
 
     users: Tensor  # (n,) int32
     items: Tensor  # (n,) int32
     labels: Tensor  # (n,) float32: 1 observed (or what its label says), 0 negative
     ids: Tensor  # (n,) int64
     weights: Tensor | None = None  # (n,) float32, given with the data; 1 for a negative
+    places: Tensor | None = None  # (n,) int64, ascending; None: all are here
+    n_all: int = 0
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def split(self, size: int) -> Iterator[Batch]:
-        """Consecutive parts of a size, the last one maybe smaller."""
-        columns = (self.users, self.items, self.labels, self.ids)
-        weights = repeat(None) if self.weights is None else self.weights.split(size)
-        return map(Batch, *(column.split(size) for column in columns), weights)
+        """Consecutive parts of a size, the last one maybe smaller; a rank may have no rows of some."""
+        sections: int | list[int] = size
+        if self.places is not None:
+            ends = torch.searchsorted(self.places, torch.arange(0, self.n_all, size)).tolist()
+            sections = [end - start for start, end in pairwise([*ends, len(self)])]
+        columns = (self.users, self.items, self.labels, self.ids, self.weights, self.places)
+        split = [repeat(None) if column is None else column.split(sections) for column in columns]
+        for first, parts in zip(range(0, max(self.n_all, len(self), 1), size), zip(*split, strict=False), strict=True):
+            part = Batch(*parts)
+            if part.places is not None:
+                part = replace(part, places=part.places - first, n_all=min(size, self.n_all - first))
+            yield part
 
 
 class Sampler:
@@ -61,13 +76,14 @@ class Sampler:
         by_user: bool = False,
         labels: np.ndarray | None = None,  # (interactions,) float32; 1 for each where left out
     ) -> None:
-        if len(data) == 0:
+        if data.total() == 0:
             raise DataError("there are no interactions to draw batches from: give at least one.")
         self._data = data
         self._observed = data.csr if observed is None else observed
         self._negatives = negatives
         self._labels = labels
         self._seed = seed
+        self._own = None if data.rows is None else OwnRows(data, self._observed, negatives, by_user=by_user)
         # A user who has every item gets no negatives; their interactions come at the end of an epoch.
         has_room = (self._observed.counts() < data.n_items)[data.users]
         self._rest = np.flatnonzero(~has_room)
@@ -76,6 +92,9 @@ class Sampler:
 
     @property
     def rows_per_epoch(self) -> int:
+        """The rows of an epoch, on all ranks together."""
+        if self._own is not None:
+            return self._own.n_rows
         return len(self._data) + (len(self._data) - len(self._rest)) * self._negatives
 
     def steps_per_epoch(self, batch_size: int) -> int:
@@ -101,10 +120,28 @@ class Sampler:
                 yield rows
 
     def draw(self, epoch: int, start: int, stop: int) -> Batch:
-        """The rows from `start` to `stop` of a shuffled epoch."""
+        """The rows from `start` to `stop` of a shuffled epoch, or this rank's share of them."""
+        key = np.uint64(np.random.SeedSequence([self._seed, epoch]).generate_state(1, np.uint64)[0])
+        if self._own is None:
+            return self._batch(*self._draw_all(key, start, stop))
+        drawn = self._own.draw(key, start, stop)
+        rows = self._batch(drawn.users, drawn.items, drawn.interactions)
+        ids = torch.from_numpy(self._data.ids_of(drawn.interactions))
+        return replace(rows, ids=ids, places=torch.from_numpy(drawn.positions - start), n_all=stop - start)
+
+    def _batch(self, users: np.ndarray, items: np.ndarray, index: np.ndarray) -> Batch:
+        labels, weights = (index >= 0).astype(np.float32), None
+        if self._labels is not None:
+            labels[index >= 0] = self._labels[index[index >= 0]]
+        if self._data.weight is not None:
+            weights = np.ones(len(index), np.float32)
+            weights[index >= 0] = self._data.weight[index[index >= 0]]
+        rows = Batch(*map(torch.from_numpy, (users, items, labels, index)))  # type: ignore[arg-type]
+        return rows if weights is None else replace(rows, weights=torch.from_numpy(weights))
+
+    def _draw_all(self, key: np.uint64, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n = stop - start
         users, items, ids = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
-        key = np.uint64(np.random.SeedSequence([self._seed, epoch]).generate_state(1, np.uint64)[0])
         data, observed = self._data, self._observed
         if self._by_user is None:
             _draw(
@@ -117,12 +154,7 @@ class Sampler:
                 users, items, ids, start, key, order, ends, rows, offsets, data.items,
                 observed.offsets, observed.items, observed.n_items,
             )  # fmt: skip
-        weights = None
-        if data.weight is not None:
-            weights = torch.from_numpy(np.where(ids >= 0, data.weight[ids], np.float32(1)))
-        positives = (ids >= 0).astype(np.float32)
-        labels = torch.from_numpy(positives if self._labels is None else positives * self._labels[ids])
-        return Batch(torch.from_numpy(users), torch.from_numpy(items), labels, torch.from_numpy(ids), weights)
+        return users, items, ids
 
 
 class _ByUser:
@@ -143,51 +175,6 @@ class _ByUser:
         return self._last[1]
 
 
-@njit(inline="always", cache=True)
-def _mix(x):
-    """Turn a counter into 64 random bits (the finaliser of splitmix64)."""
-    x = uint64(x) + uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return x ^ (x >> uint64(31))
-
-
-@njit(inline="always", cache=True)
-def _permuted(position, n, key, left_bits, right_bits):
-    """Where a position goes in a random permutation of 0…n−1: a Feistel network, walked until it lands inside."""
-    x = uint64(position)
-    while True:
-        a_bits, b_bits = left_bits, right_bits
-        a, b = x >> b_bits, x & ((uint64(1) << b_bits) - uint64(1))
-        for turn in range(_ROUNDS):
-            mixed = _mix(key ^ (b + (uint64(turn) << uint64(56))))
-            a, b = b, (a ^ mixed) & ((uint64(1) << a_bits) - uint64(1))
-            a_bits, b_bits = b_bits, a_bits
-        x = (a << b_bits) | b
-        if x < uint64(n):
-            return np.int64(x)
-
-
-@njit(inline="always", cache=True)
-def _unobserved(bits, low, high, observed, n_items):
-    """A random item outside the sorted list `observed[low:high]`; −1 where none is left.
-
-    The r-th unobserved item is r plus the number of observed items before it, found by halving: no draw is rejected.
-    """
-    room = n_items - (high - low)
-    if room <= 0:
-        return np.int32(-1)
-    r = np.int64(((bits >> uint64(32)) * uint64(room)) >> uint64(32))
-    first, last = low, high
-    while first < last:
-        middle = (first + last) >> 1
-        if observed[middle] - (middle - low) <= r:
-            first = middle + 1
-        else:
-            last = middle
-    return np.int32(r + (first - low))
-
-
 @njit(nogil=True, cache=True)
 def _draw(users, items, ids, start, key, data_users, data_items, sources, rest, negatives, offsets, observed, n_items):
     # In loops of their own, so that the processor waits for many places of memory at once instead of one by one.
@@ -195,29 +182,26 @@ def _draw(users, items, ids, start, key, data_users, data_items, sources, rest, 
     rows = _rows_at(start, len(users), key, len(data_users) - len(rest), period, sources, rest)
     for i in range(len(users)):
         users[i], items[i] = data_users[rows[i]], data_items[rows[i]]
-    negative_key, n_paired = _mix(key), (len(data_users) - len(rest)) * period
+    negative_key, n_paired = mix(key), (len(data_users) - len(rest)) * period
     for i in range(len(users)):
         within = (start + i) % period if start + i < n_paired else 0
         ids[i] = rows[i] if within == 0 else -1
         if within > 0:
-            noise = _mix(negative_key ^ uint64(rows[i] * period + within))
-            items[i] = _unobserved(noise, offsets[users[i]], offsets[users[i] + 1], observed, n_items)
+            noise = mix(negative_key ^ uint64(rows[i] * period + within))
+            items[i] = unobserved(noise, offsets[users[i]], offsets[users[i] + 1], observed, n_items)
 
 
 @njit(nogil=True, cache=True)
 def _rows_at(start, n, key, n_groups, period, sources, rest):
     """The interaction behind each place of a shuffled epoch: that of a negative is the one before it."""
-    bits = 10  # fewer would not mix the few rows of a tiny epoch well
-    while (1 << bits) < n_groups:
-        bits += 1
-    left_bits, right_bits = uint64(bits - bits // 2), uint64(bits // 2)
+    left_bits, right_bits = widths(n_groups)
     rows, row = np.empty(n, np.int64), 0
     for i in range(n):
         group, within = divmod(start + i, period)
         if group >= n_groups:
             row = rest[start + i - n_groups * period]
         elif within == 0 or i == 0:
-            row = _permuted(group, n_groups, key, left_bits, right_bits)
+            row = permuted(group, n_groups, key, left_bits, right_bits)
             row = sources[row] if len(sources) > 0 else row
         rows[i] = row
     return rows
@@ -240,6 +224,6 @@ def _draw_by_user(
             row = rows[row_offsets[user] + within // period]
             items[i], ids[i] = data_items[row], row
         else:
-            noise = _mix(key ^ _mix(uint64(start + i)))
-            items[i] = _unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
+            noise = mix(key ^ mix(uint64(start + i)))
+            items[i] = unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
             ids[i] = -1

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from recsieve.data.codes import count, values_by_code
 from recsieve.errors import DataError
+from recsieve.group import ALONE, Group
 
 # Values of the false-positive column.
 TRUE, FALSE, UNKNOWN = 0, 1, -1
+COLUMNS = ("users", "items", "false_positive", "weight", "time", "rows")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class CSR:
 class Interactions:
     """Immutable columns of interactions; `user_ids[code]` and `item_ids[code]` are the user's own ids.
 
-    The id tables may hold more users and items than occur here: the parts of a split share them.
+    The id tables may hold more users and items than occur here: the parts of a split share them. Where a group of
+    processes shares the interactions out, these are all of some users, and `rows` says where they stand among all.
     """
 
     users: NDArray[np.int32]
@@ -64,9 +67,11 @@ class Interactions:
     false_positive: NDArray[np.int8] | None = None  # TRUE, FALSE (positive) or UNKNOWN
     weight: NDArray[np.float32] | None = None
     time: NDArray[np.int64] | None = None
+    rows: NDArray[np.int64] | None = None  # ascending; None: all are here
+    group: Group = ALONE  # the ranks that hold the rest
 
     def __post_init__(self) -> None:
-        for name in ("users", "items", "false_positive", "weight", "time"):
+        for name in COLUMNS:
             column = getattr(self, name)
             if column is None:
                 continue
@@ -76,6 +81,22 @@ class Interactions:
 
     def __len__(self) -> int:
         return len(self.users)
+
+    def total(self) -> int:
+        """The number of interactions on all ranks."""
+        return self.group.total(len(self))
+
+    def index_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where interactions that are held here stand here, given where they stand among all; −1 stays."""
+        return ids if self.rows is None else np.where(ids < 0, ids, np.searchsorted(self.rows, ids))
+
+    def ids_of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where interactions stand among all, given where they stand here; −1 stays."""
+        if self.rows is None:
+            return index
+        ids = index.copy()
+        ids[index >= 0] = self.rows[index[index >= 0]]
+        return ids
 
     @property
     def n_users(self) -> int:
@@ -104,11 +125,7 @@ class Interactions:
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Interactions:
         """The interactions at some rows, with the same id tables."""
-        columns = {
-            name: column[rows]
-            for name in ("users", "items", "false_positive", "weight", "time")
-            if (column := getattr(self, name)) is not None
-        }
+        columns = {name: column[rows] for name in COLUMNS if (column := getattr(self, name)) is not None}
         return replace(self, **columns)
 
     def item_counts(self) -> NDArray[np.int64]:

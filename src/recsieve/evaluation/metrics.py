@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError
 from recsieve.evaluation.ranking import rank_items
+from recsieve.group import ALONE, Group
 from recsieve.models import Model
 
 METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
@@ -32,9 +33,17 @@ class Evaluation:
 
 
 def evaluate(
-    model: Model, relevant: CSR, seen: CSR | None, ks: Sequence[int], false_positives: CSR | None = None
+    model: Model,
+    relevant: CSR,
+    seen: CSR | None,
+    ks: Sequence[int],
+    false_positives: CSR | None = None,
+    group: Group = ALONE,
 ) -> Evaluation:
-    """Rank all unseen items for each user with something relevant, and measure the lists."""
+    """Rank all unseen items for each user with something relevant, and measure the lists.
+
+    In a group each rank does this for its own users, and all get the metrics of all.
+    """
     if not ks or min(ks) < 1:
         raise ConfigError(f"the list lengths are {list(ks)}: give whole numbers from 1, e.g. 5 20 50.")
     has_any = relevant.counts() > 0
@@ -43,14 +52,18 @@ def evaluate(
     users = np.flatnonzero(has_any).astype(np.int32)
     top, _ = rank_items(model, users, max(ks), seen)
     per_user = ranking_metrics(top, users, relevant, ks)
-    if false_positives is not None and len(false_positives.items):
+    if false_positives is not None and group.any(len(false_positives.items) > 0):
         regretted = ranking_metrics(top, users, false_positives, ks)
         per_user |= {f"false_positives_recommended@{k}": regretted[f"recall@{k}"] for k in ks}
+    users = group.joined(users)
+    order = np.argsort(users)
+    per_user = {name: group.joined(values)[order] for name, values in per_user.items()}
     overall = {name: float(np.nanmean(values)) if len(values) else float("nan") for name, values in per_user.items()}
     for k in ks:
-        shown = np.unique(top[:, :k])
-        overall[f"coverage@{k}"] = float((shown >= 0).sum() / relevant.n_items)
-    return Evaluation(users, per_user, overall)
+        shown = np.zeros(relevant.n_items, np.int32)
+        shown[top[:, :k][top[:, :k] >= 0]] = 1
+        overall[f"coverage@{k}"] = float((group.sum(shown) > 0).sum() / relevant.n_items)
+    return Evaluation(users[order], per_user, overall)
 
 
 def ranking_metrics(

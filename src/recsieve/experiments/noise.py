@@ -39,4 +39,4 @@ def _concatenate(first: Interactions, second: Interactions) -> Interactions:
         for name in ("users", "items", "weight", "time")
         if getattr(first, name) is not None and getattr(second, name) is not None
     }
-    return Interactions(user_ids=first.user_ids, item_ids=first.item_ids, **columns)
+    return Interactions(user_ids=first.user_ids, item_ids=first.item_ids, **columns)  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ class History:
 
     def __init__(self, data: Interactions) -> None:
         flags = np.full(len(data), UNKNOWN, np.int8) if data.false_positive is None else data.false_positive
+        self._data = data
         self._kinds = np.where(flags == UNKNOWN, np.int8(2), flags)
         self._sums, self._counts = np.zeros(4), np.zeros(4, np.int64)  # true, false, unknown, negative
         self._dropped = np.zeros(4, np.int64)
@@ -31,14 +32,16 @@ class History:
         self._rows: list[list[float]] = []
 
     def add(self, reduced: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
-        """Take steps into account: what was minimised in each, and the losses and weights of all."""
+        """Take steps into account: what was minimised in each, and the losses and weights of all, or of a share."""
         self._reduced = sum(reduced, start=self._reduced)
         self._steps += len(reduced)
-        _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), ids.numpy(), self._kinds)
+        index = self._data.index_of(ids.numpy())
+        _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), index, self._kinds)
 
     def close_row(self, step: int, epoch: int) -> float:
         """Write down the means since the last row, and give that of the loss."""
-        sums, counts, dropped = self._sums, self._counts, self._dropped
+        group = self._data.group
+        sums, counts, dropped = group.sum(self._sums), group.sum(self._counts), group.sum(self._dropped)
         with np.errstate(invalid="ignore"):
             true, false, _, negative = sums / counts
             positive = sums[:3].sum() / counts[:3].sum()
@@ -47,7 +50,7 @@ class History:
             [step, epoch, loss, true, false, positive, negative,
              counts[:3].sum(), dropped[:3].sum(), counts[FALSE], dropped[FALSE]]
         )  # fmt: skip
-        for totals in (sums, counts, dropped):
+        for totals in (self._sums, self._counts, self._dropped):
             totals[:] = 0
         self._reduced, self._steps = 0.0, 0
         return loss

@@ -87,10 +87,11 @@ class Training:
         memory: InteractionMemory | None = None,
     ) -> None:
         self.model, self.loss, self.data, self.plan = model, loss, data, plan
+        loss.group = data.group  # who shares the data shares the batches
         self.memory = None if memory is None else _emptied(memory, len(data))
         labels = learned_labels(model, loss, data)
         self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, by_user=model.by_user, labels=labels)
-        self._steps, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine)
+        self._steps, self.optimizer = make_stepper(model, loss, plan.learning_rate, plan.engine, data.group)
         self.selection = Selection(plan.patience)
         self.history = History(data)
         self.step = 0
@@ -137,7 +138,7 @@ class Training:
 
     def _remember(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
         if self.memory is not None:
-            self.memory.add(losses, weights, ids)
+            self.memory.add(losses, weights, torch.from_numpy(self.data.index_of(ids.numpy())))
             if self.step % self.steps_per_epoch == 0:
                 self.memory.close_epoch()
 

@@ -55,7 +55,7 @@ def learned_labels(model: Model, loss: DenoisedLoss, data: Interactions) -> NDAr
     """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
     if not (model.learns_from_flags or getattr(loss.denoiser, "learns_from_flags", False)):
         return None
-    if not data.has_flags:
+    if not data.group.any(data.has_flags):
         raise ConfigError(
             "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
             'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
@@ -71,7 +71,7 @@ def own_loss(
 
     T-CE is taken at its current drop rate, so later models look better for free: an option for the paper's sake.
     """
-    labels = learned_labels(model, loss, validation) if validation.has_flags else None
+    labels = learned_labels(model, loss, validation) if validation.group.any(validation.has_flags) else None
     sampler = Sampler(validation, seed=seed, observed=observed, by_user=model.by_user, labels=labels)
     model.eval()
     loss.eval()
@@ -80,7 +80,9 @@ def own_loss(
         # Ids are of training interactions elsewhere; beside labels they only tell what was regretted from negatives.
         ids = None if labels is None else batch.ids
         logits = model(batch.users, batch.items)
-        means.append(float(loss(logits, batch.labels, users=batch.users, items=batch.items, ids=ids)))
+        about = {"users": batch.users, "items": batch.items, "ids": ids, "places": batch.places}
+        means.append(float(loss(logits, batch.labels, **about)))
     model.train()
     loss.train()
-    return sum(means) / len(means)
+    means_of_all = validation.group.sum(np.array(means)) / validation.group.size
+    return float(sum(means_of_all) / len(means))

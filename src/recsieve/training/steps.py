@@ -7,6 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from recsieve.errors import ConfigError
+from recsieve.group import ALONE, Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE, GMF, Model, NeuMF
 from recsieve.optim import LazyAdam, make_adam
@@ -15,14 +16,19 @@ from recsieve.training.fused import FusedStep
 from recsieve.training.fused_cdae import FusedCDAE
 from recsieve.training.fused_gmf import FusedGMF
 from recsieve.training.fused_neumf import FusedNeuMF
+from recsieve.training.group_step import GroupStep
 from recsieve.training.stepper import Stepper
 
 Engine = Literal["auto", "fused", "lazy", "dense"]
 FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE}
 
 
-def make_stepper(model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine) -> tuple[Stepper, LazyAdam]:
+def make_stepper(
+    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Group = ALONE
+) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
+    if group.size > 1:
+        return _make_group_step(model, loss, learning_rate, engine, group)
     fused = FUSED.get(type(model))
     wanted = engine == "fused" or (engine == "auto" and fused is not None and fused.pays(model))
     if fused is not None and wanted and fused.applies(model, loss):
@@ -34,6 +40,15 @@ def make_stepper(model: Model, loss: DenoisedLoss, learning_rate: float, engine:
         )
     optimizer = make_adam(model, learning_rate, engine)
     return PlainStep(model, loss, optimizer), optimizer
+
+
+def _make_group_step(
+    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Group
+) -> tuple[Stepper, LazyAdam]:
+    if engine not in ("auto", "lazy"):
+        raise ConfigError(f"engine is '{engine}', but a group exchanges the rows of lazy tables: give engine='auto'.")
+    optimizer = make_adam(model, learning_rate, "lazy")
+    return GroupStep(model, loss, optimizer, group), optimizer
 
 
 class PlainStep(Stepper):

@@ -1,0 +1,101 @@
+"""One run on the ranks of a group, for every model and strategy: the loss of each step, and the metrics at the end.
+
+python -m benchmarks.ranks FILE [--steps 500]                                       one process
+torchrun --nproc-per-node 3 -m benchmarks.ranks FILE [--steps 500]                  three ranks
+python -m benchmarks.ranks --compare FILE OTHER ...                                 how far they are apart
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.sharing import share_out
+from recsieve.denoisers import DENOISERS, make_denoiser
+from recsieve.evaluation import evaluate
+from recsieve.group import Group, join
+from recsieve.losses import CascadedLoss, DenoisedLoss
+from recsieve.models import MODELS, NMTR
+from recsieve.training import Trained, Training, TrainingPlan
+
+BATCH_SIZE, NEGATIVES, METRICS = 64, 2, ("recall@10", "ndcg@10", "coverage@10")
+
+
+def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Interactions, Interactions]:
+    """Training and test interactions with flags and weights; two people have met everything."""
+    random = np.random.default_rng(seed)
+    taste = random.normal(size=(n_users, 4)) @ random.normal(size=(4, n_items))
+    taken = taste + random.normal(size=taste.shape) > 1.2
+    taken[[0, 7]] = True
+    users, items = (axis.astype(np.int32) for axis in taken.nonzero())
+    order = random.permutation(len(users))
+    flags = (taste[users, items] < random.normal(size=len(users))).astype(np.int8)
+    weights = random.random(len(users)).astype(np.float32) + np.float32(0.5)
+    ids = pl.Series(np.arange(n_users)), pl.Series(np.arange(n_items))
+    log = Interactions(users, items, *ids, flags, weights).take(order)
+    held_out = random.random(len(log)) < 0.1
+    return log.take(~held_out), log.take(held_out)
+
+
+def train(model: str, strategy: str, steps: int, group: Group) -> dict[str, Any]:
+    """Train on the group's shares of the log; what comes out is the same on each rank."""
+    whole, test = make_log()
+    popularity = torch.from_numpy(whole.item_counts())
+    data, test = share_out(whole, group), share_out(test, group)
+    network = MODELS[model](data.csr, torch.Generator().manual_seed(1))
+    denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
+    loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
+    plan = TrainingPlan(epochs=10_000, patience=10_000, batch_size=BATCH_SIZE, negatives=NEGATIVES, learning_rate=0.005)
+    training = Training(network, loss, data, plan)
+    losses: list[float] = []
+    for event in training.run(lambda step: -step):
+        if isinstance(event, Trained):
+            losses.append(event.loss)
+        if len(losses) == steps:
+            break
+    training.optimizer.flush()
+    network.eval()
+    found = evaluate(network, test.csr, data.csr, [10], group=group).overall
+    return {"losses": losses, "metrics": {name: found[name] for name in METRICS}}
+
+
+def compare(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The largest difference of a loss, and of a metric, in each run."""
+    rows = {}
+    for name, run in one["runs"].items():
+        losses = np.array(run["losses"]) - np.array(other["runs"][name]["losses"])
+        metrics = [abs(value - other["runs"][name]["metrics"][metric]) for metric, value in run["metrics"].items()]
+        rows[name] = {"loss": float(abs(losses).max()), "metric": max(metrics)}
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, nargs="+")
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--compare", action="store_true")
+    options = parser.parse_args()
+    if options.compare:
+        one, *others = (json.loads(path.read_text()) for path in options.file)
+        result = {str(other["ranks"]): compare(one, other) for other in others}
+        print(json.dumps({"steps": one["steps"], "difference from one process on this many ranks": result}, indent=1))
+        return
+    torch.set_num_threads(1)
+    with join() as group:
+        names = [f"{model} {strategy}" for model, strategy in product(MODELS, DENOISERS)]
+        runs = {name: train(*name.split(), options.steps, group) for name in names}
+        if group.is_first:
+            result = {"ranks": group.size, "steps": options.steps, "runs": runs}
+            options.file[0].write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

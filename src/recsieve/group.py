@@ -1,0 +1,185 @@
+"""The processes of a run, over torch.distributed: who is among them, and what they tell each other.
+
+A group of one is the default, so that nobody has to ask whether there are others. Every rank has to make the same calls
+in the same order. Nothing is sent as a pickle.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recsieve.errors import GroupError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Number = TypeVar("Number", bound=np.generic)
+
+_ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR of Linux
+
+
+@dataclass(frozen=True)
+class Group:
+    """The ranks of a run, each of which holds a share of the data."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rank that writes and shows progress."""
+        return self.rank == 0
+
+    def gather(self, rows: Tensor) -> list[Tensor]:
+        """What each rank gives, in their order; lengths may differ, everything else may not."""
+        if self.size == 1:
+            return [rows]
+        import torch
+
+        lengths = [int(length) for length in self._gather_alike(torch.tensor([len(rows)], device=rows.device))]
+        padded = rows.new_zeros((max(lengths), *rows.shape[1:]))
+        padded[: len(rows)] = rows
+        parts = self._gather_alike(padded) if padded.numel() else [padded] * self.size
+        return [part[:length] for part, length in zip(parts, lengths, strict=True)]
+
+    def add_up(self, tensor: Tensor) -> None:
+        """Replace a tensor by its sum over all ranks, the same bits on each."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            with self._talking():
+                dist.all_reduce(tensor)
+
+    def arrays(self, values: NDArray[Number]) -> list[NDArray[Number]]:
+        """What each rank gives, in their order, as arrays."""
+        if self.size == 1:
+            return [values]
+        import torch
+
+        return [part.numpy() for part in self.gather(torch.from_numpy(np.array(values)))]
+
+    def joined(self, values: NDArray[Number]) -> NDArray[Number]:
+        """What all ranks give, one after the other."""
+        return np.concatenate(self.arrays(values))
+
+    def sum(self, values: NDArray[Number]) -> NDArray[Number]:
+        """The sum over all ranks of arrays that are equally long."""
+        if self.size == 1:
+            return values
+        import torch
+
+        total = torch.from_numpy(np.array(values))
+        self.add_up(total)
+        return total.numpy()
+
+    def total(self, count: int) -> int:
+        """The sum of a count over all ranks."""
+        return int(self.sum(np.array([count], np.int64))[0])
+
+    def any(self, answer: bool) -> bool:
+        """Whether it is so on any rank."""
+        return self.total(int(answer)) > 0
+
+    def all(self, answer: bool) -> bool:
+        """Whether it is so on every rank."""
+        return not self.any(not answer)
+
+    def from_first(self, message: bytes) -> bytes:
+        """What the first rank says; what the others say is not heard."""
+        return self.arrays(np.frombuffer(message if self.is_first else b"", np.uint8))[0].tobytes()
+
+    def tensor_from_first(self, tensor: Tensor) -> Tensor:
+        """Fill in a tensor from the first rank's."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            with self._talking():
+                dist.broadcast(tensor, 0)
+        return tensor
+
+    def _gather_alike(self, tensor: Tensor) -> list[Tensor]:
+        import torch
+        import torch.distributed as dist
+
+        parts = [torch.empty_like(tensor) for _ in range(self.size)]
+        with self._talking():
+            dist.all_gather(parts, tensor)
+        return parts
+
+    @contextmanager
+    def _talking(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0]
+            raise GroupError(
+                f"rank {self.rank} has lost the others ({reason}): one of them has stopped and says why, or its host "
+                "cannot be reached; start the group again to go on."
+            ) from error
+
+
+ALONE = Group()
+
+
+def current() -> Group:
+    """The group that this process has joined, by whatever way; alone if none."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is None or not dist.is_available() or not dist.is_initialized():
+        return ALONE
+    return Group(dist.get_rank(), dist.get_world_size())
+
+
+@contextmanager
+def join() -> Iterator[Group]:
+    """Join the processes that torchrun has started together with this one; alone where it has not."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
+        yield ALONE
+        return
+    import torch.distributed as dist
+
+    _stay_on_the_way_to(os.environ["MASTER_ADDR"])
+    dist.init_process_group("gloo")
+    try:
+        yield current()
+    finally:
+        dist.destroy_process_group()
+
+
+def is_restarted() -> bool:
+    """Whether torchrun has started the group again after one of it was lost."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def _stay_on_the_way_to(address: str) -> None:
+    """Let gloo listen only on the interface from which the address given to torchrun is reached."""
+    if "GLOO_SOCKET_IFNAME" not in os.environ and (interface := _interface_towards(address)) is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface
+
+
+def _interface_towards(address: str) -> str | None:
+    """The name of the interface with the address that a packet there would come from; None where that is not known."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))  # sends nothing
+        own = probe.getsockname()[0]
+        return next((name for _, name in socket.if_nameindex() if _address_of(name, probe) == own), None)
+    return None
+
+
+def _address_of(interface: str, probe: socket.socket) -> str | None:
+    try:
+        import fcntl
+
+        answer = fcntl.ioctl(probe.fileno(), _ADDRESS_OF_INTERFACE, struct.pack("256s", interface.encode()))
+        return socket.inet_ntoa(answer[20:24])
+    except (ImportError, OSError):
+        return None
