@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from recsieve.cores import one_thread
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError
 from recsieve.evaluation.metrics import evaluate, ranking_metrics
@@ -85,9 +86,9 @@ def test_lists_longer_than_the_catalogue_are_fine():
 def test_torch_keeps_as_many_threads_as_it_had():
     import torch
 
-    torch.set_num_threads(1)
-    evaluate(Fixed([[5.0, 4.0, 3.0]]), csr([[2]], 3), None, [2])
-    assert torch.get_num_threads() == 1
+    with one_thread():
+        evaluate(Fixed([[5.0, 4.0, 3.0]]), csr([[2]], 3), None, [2])
+        assert torch.get_num_threads() == 1
 
 
 def test_no_or_impossible_list_lengths_are_an_error():
