@@ -28,6 +28,8 @@ from recsieve.files import replacing, write_text
 from recsieve.settings import Settings
 
 PARTS = ("train", "validation", "test", "test_false_positives")
+# Columns of interactions that are all null where they are not known.
+OPTIONAL = {"false_positive": pl.Int8, "weight": pl.Float32, "time": pl.Int64}
 
 
 class RunFolder:
@@ -107,14 +109,18 @@ class RunFolder:
         self.write_frame(
             self.ids, pl.concat([_id_rows("user", split.train.user_ids), _id_rows("item", split.train.item_ids)])
         )
-        rows = [_part_rows(name, getattr(split, name)) for name in PARTS]
-        self.write_frame(self.interactions, pl.concat(rows))
+        rows = pl.concat([_part_rows(name, getattr(split, name)) for name in PARTS])
+        with replacing(self.interactions) as temporary:
+            rows.sink_parquet(temporary)
 
     def read_split(self) -> Split:
-        ids, rows = self.read_frame(self.ids), self.read_frame(self.interactions)
+        ids = self.read_frame(self.ids)
         with self._reading(self.interactions):
             user_ids, item_ids = _id_table(ids, "user"), _id_table(ids, "item")
-            return Split(**{name: _part(rows, name, user_ids, item_ids) for name in PARTS})
+            rows = pl.scan_parquet(self.interactions, glob=False)
+            absent = rows.select(pl.col(OPTIONAL).null_count() == pl.len()).collect()
+            known = [name for name in OPTIONAL if not absent[name].item()]
+            return Split(**{name: _part(rows, name, known, user_ids, item_ids) for name in PARTS})
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -146,28 +152,28 @@ def _id_table(ids: pl.DataFrame, kind: str) -> pl.Series:
     return rows["id"].cast(pl.Int64) if rows["integer"].all() else rows["id"]
 
 
-def _part_rows(name: str, part: Interactions) -> pl.DataFrame:
+def _part_rows(name: str, part: Interactions) -> pl.LazyFrame:
+    """The rows of a part; what they all have in common is repeated only while it is written."""
     columns = {
         "user": pl.Series(part.users, dtype=pl.Int32),
         "item": pl.Series(part.items, dtype=pl.Int32),
-        "false_positive": _column(part.false_positive, pl.Int8, len(part)),
-        "weight": _column(part.weight, pl.Float32, len(part)),
-        "time": _column(part.time, pl.Int64, len(part)),
+        **{name: pl.Series(values, dtype=OPTIONAL[name]) for name, values in _given(part).items()},
     }
-    return pl.DataFrame(columns).with_columns(part=pl.lit(name, dtype=pl.String))
+    absent = {name: pl.lit(None, dtype) for name, dtype in OPTIONAL.items() if name not in columns}
+    rows = pl.LazyFrame(columns).with_columns(part=pl.lit(name, dtype=pl.String), **absent)
+    return rows.select("user", "item", *OPTIONAL, "part")
 
 
-def _column(values: Any, dtype: Any, length: int) -> pl.Series:
-    return pl.Series(values, dtype=dtype) if values is not None else pl.Series([None] * length, dtype=dtype)
+def _given(part: Interactions) -> dict[str, np.ndarray]:
+    return {name: values for name in OPTIONAL if (values := getattr(part, name)) is not None}
 
 
-def _part(rows: pl.DataFrame, name: str, user_ids: pl.Series, item_ids: pl.Series) -> Interactions:
-    chosen = rows.filter(pl.col("part") == name)
+def _part(rows: pl.LazyFrame, name: str, known: list[str], user_ids: pl.Series, item_ids: pl.Series) -> Interactions:
+    chosen = rows.filter(pl.col("part") == name).select("user", "item", *known).collect()
     part = Interactions(_array(chosen, "user"), _array(chosen, "item"), user_ids, item_ids)
     if len(part) and (part.users.max() >= len(user_ids) or part.items.max() >= len(item_ids)):
         raise ValueError("it names users or items that ids.parquet does not")
-    known = {c: _array(chosen, c) for c in ("false_positive", "weight", "time") if rows[c].null_count() < rows.height}
-    return replace(part, **known)  # type: ignore[arg-type]
+    return replace(part, **{name: _array(chosen, name) for name in known})  # type: ignore[arg-type]
 
 
 def _array(rows: pl.DataFrame, column: str) -> np.ndarray:

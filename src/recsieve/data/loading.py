@@ -47,12 +47,14 @@ def load_split(
     """
     names = Names(user, item, false_positive, time, weight)
     given = find_parts(source, validation, test)
-    sources = [read_rows(part, names, header) for part in given.values()]
-    parts = dict(zip(given, encode(sources, false_positive), strict=True))
-    if len(parts) == 1:
-        merged = merge_repeats(parts["train"])
-        report = SplitReport(repeated_in_train=len(parts["train"]) - len(merged))
-        return split_interactions(keep_k_core(merged, k_core), split, ratios, seed), report
+    # Nothing that is read or merged is kept under a name, so that it makes room for what is made of it.
+    encoded = encode([read_rows(part, names, header) for part in given.values()], false_positive)
+    if len(encoded) == 1:
+        n_rows = len(encoded[0])
+        data = merge_repeats(encoded.pop())
+        report = SplitReport(repeated_in_train=n_rows - len(data))
+        return split_interactions(keep_k_core(data, k_core), split, ratios, seed), report
+    parts = dict(zip(given, encoded, strict=True))
     if k_core:
         raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
     made = _given_split(parts)

@@ -36,7 +36,7 @@ def fingerprint(data: Interactions) -> str:
         column = getattr(data, name)
         if column is not None:
             digest.update(f"{name} {column.dtype.str} {len(column)} ".encode())
-            digest.update(column.tobytes())
+            digest.update(np.ascontiguousarray(column).data)
     for name in ("user_ids", "item_ids"):
         ids = getattr(data, name)
         digest.update(f"{name} {ids.dtype} {len(ids)} ".encode())
