@@ -28,7 +28,8 @@ def false_positive_flags(frame: pl.DataFrame, rule: str) -> NDArray[np.int8]:
     for name in expression.meta.root_names():
         refuse_unknown_column(rule, name, frame.columns)
     marks = _evaluate(frame, expression, rule)
-    flags = marks.replace_strict({True: FALSE, False: TRUE}, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()
+    flag = pl.when(pl.col("marks")).then(FALSE).when(~pl.col("marks")).then(TRUE).otherwise(UNKNOWN)
+    flags = marks.to_frame("marks").select(flag.cast(pl.Int8)).to_series().to_numpy()
     _refuse_useless(flags, rule)
     return flags
 
