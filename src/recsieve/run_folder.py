@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
+from recsieve.data.sharing import in_order
 from recsieve.data.splitting import Split
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
@@ -105,13 +107,20 @@ class RunFolder:
             return load_file(path)
 
     def write_split(self, split: Split) -> None:
-        """Keep the interactions of all parts, by code, and the user's own ids of the codes."""
+        """Keep the interactions of all parts, by code, and the user's own ids of the codes; the first rank writes."""
+        group = split.train.group
+        blocks = ((name, block) for name in PARTS for block in in_order(getattr(split, name)))
+        if not group.is_first:
+            for _ in blocks:  # the others only hand over what they have
+                pass
+            return
         self.write_frame(
             self.ids, pl.concat([_id_rows("user", split.train.user_ids), _id_rows("item", split.train.item_ids)])
         )
-        rows = pl.concat([_part_rows(name, getattr(split, name)) for name in PARTS])
-        with replacing(self.interactions) as temporary:
-            rows.sink_parquet(temporary)
+        with TemporaryDirectory(dir=self.path, suffix=".part") as folder:
+            rows = [_part_rows(name, block) for name, block in blocks] if group.size == 1 else _aside(blocks, folder)
+            with replacing(self.interactions) as temporary:
+                pl.concat(rows).sink_parquet(temporary)
 
     def read_split(self) -> Split:
         ids = self.read_frame(self.ids)
@@ -162,6 +171,15 @@ def _part_rows(name: str, part: Interactions) -> pl.LazyFrame:
     absent = {name: pl.lit(None, dtype) for name, dtype in OPTIONAL.items() if name not in columns}
     rows = pl.LazyFrame(columns).with_columns(part=pl.lit(name, dtype=pl.String), **absent)
     return rows.select("user", "item", *OPTIONAL, "part")
+
+
+def _aside(blocks: Iterable[tuple[str, Interactions]], folder: str) -> list[pl.LazyFrame]:
+    """Rows that are written aside as they come, so that those of all ranks are never in memory together."""
+    paths: list[Path] = []
+    for name, block in blocks:
+        paths.append(Path(folder) / f"{len(paths)}.parquet")
+        _part_rows(name, block).sink_parquet(paths[-1])
+    return [pl.scan_parquet(path, glob=False) for path in paths]
 
 
 def _given(part: Interactions) -> dict[str, np.ndarray]:

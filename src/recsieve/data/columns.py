@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -13,11 +13,12 @@ from recsieve.data.ids import as_ids, refuse_missing, text_numbered
 from recsieve.data.labelling import columns_of
 from recsieve.data.tables import Source, Table, open_table, readable
 from recsieve.errors import DataError, did_you_mean
+from recsieve.group import ALONE, Group
 
 logger = logging.getLogger(__name__)
 
 # How the columns with a known meaning are called here, so that they cannot be taken for a column of the user.
-USER, ITEM, TIME, WEIGHT = ":user", ":item", ":time", ":weight"
+USER, ITEM, TIME, WEIGHT, ROW = ":user", ":item", ":time", ":weight", ":row"
 _CUT_SHORT = ":cut short"
 # A column that says it already, as `Interactions.to_frame` writes it: it is believed where no rule is given.
 OWN_FLAG = "false_positive"
@@ -59,8 +60,8 @@ class Rows:
     is_clean: bool = False
 
 
-def read_rows(source: Source, names: Names, header: bool | None = None) -> Rows:
-    """Read from a source the columns that matter, each in its final type."""
+def read_rows(source: Source, names: Names, header: bool | None = None, group: Group = ALONE) -> Rows:
+    """Read from a source the columns that matter, each in its final type; in a group, the rows of this rank's users."""
     table = open_table(source, header, names.asked)
     with readable(table.name):
         schema = table.rows.collect_schema()
@@ -72,12 +73,26 @@ def read_rows(source: Source, names: Names, header: bool | None = None) -> Rows:
         if schema[meaning[role]] == pl.String and not table.text_files:
             # Numbered while it is read: a log of text may be larger than memory, and its distinct ids seldom are.
             wanted[role] = wanted[role].cast(text_numbered())
-    frame = _collect(table, [*(column.alias(role) for role, column in wanted.items()), *map(pl.col, signals)])
-    if frame.is_empty():
+    expressions = [*(column.alias(role) for role, column in wanted.items()), *map(pl.col, signals)]
+    if not table.text_files:  # text has to be seen as a whole to know what its columns hold
+        table = replace(table, rows=_of_own_users(table.rows, meaning[USER], group))
+        expressions += [pl.col(ROW)] if group.size > 1 else []
+    frame = _collect(table, expressions)
+    if group.total(frame.height) == 0:
         raise DataError(
             f"{table.name} holds no interaction: give at least one row (and header=False if the first row is one)."
         )
-    return Rows(_in_final_types(frame, meaning, names, table), columns, table.is_authors, table.is_clean)
+    frame = _in_final_types(frame, meaning, names, table)
+    if table.text_files:
+        frame = _of_own_users(frame.lazy(), USER, group).collect()
+    return Rows(frame, columns, table.is_authors, table.is_clean)
+
+
+def _of_own_users(rows: pl.LazyFrame, user: str, group: Group) -> pl.LazyFrame:
+    """The rows of the users that are this rank's, and where each stands among all."""
+    if group.size == 1:
+        return rows
+    return rows.with_row_index(ROW).filter(pl.col(user).hash() % group.size == group.rank)
 
 
 def _find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.interactions import TRUE, Interactions
+from recsieve.data.interactions import COLUMNS, TRUE, Interactions
 from recsieve.errors import ConfigError, DataError
 
 
@@ -63,11 +63,12 @@ def k_core(data: Interactions, k: int) -> Interactions:
     kept = np.arange(len(data))
     while True:
         users, items = data.users[kept], data.items[kept]
-        enough = (np.bincount(users)[users] >= k) & (np.bincount(items)[items] >= k) if len(kept) else np.ones(0, bool)
-        if enough.all():
+        popularity = data.group.sum(np.bincount(items, minlength=data.n_items))
+        enough = (np.bincount(users, minlength=data.n_users)[users] >= k) & (popularity[items] >= k)
+        if data.group.all(bool(enough.all())):
             break
         kept = kept[enough]
-    if len(kept) == 0:
+    if data.group.total(len(kept)) == 0:
         raise DataError(f"no user and item have {k} interactions among themselves: give a k_core smaller than {k}.")
     return _without_unused_ids(data.take(kept))
 
@@ -79,15 +80,14 @@ def _without_unused_ids(data: Interactions) -> Interactions:
         ("users", data.user_counts(), data.user_ids),
         ("items", data.item_counts(), data.item_ids),
     ):
-        occurs = counts > 0
+        occurs = data.group.sum(counts) > 0
         codes[name] = (np.cumsum(occurs, dtype=np.int32) - 1)[getattr(data, name)]
         tables[name] = ids.filter(pl.Series(occurs))
     return replace(data, **codes, user_ids=tables["users"], item_ids=tables["items"])
 
 
 def _columns(data: Interactions) -> pl.DataFrame:
-    names = ("users", "items", "false_positive", "weight", "time")
-    return pl.DataFrame({name: column for name in names if (column := getattr(data, name)) is not None})
+    return pl.DataFrame({name: column for name in COLUMNS if (column := getattr(data, name)) is not None})
 
 
 def _merged_columns(data: Interactions) -> dict[str, pl.Expr]:
@@ -98,5 +98,6 @@ def _merged_columns(data: Interactions) -> dict[str, pl.Expr]:
         "false_positive": pl.when((flag == TRUE).any()).then(pl.lit(TRUE, pl.Int8)).otherwise(flag.max()),
         "weight": pl.col("weight").sum(),
         "time": pl.col("time").max(),
+        "rows": pl.col("rows").min(),
     }
     return {name: expression for name, expression in merged.items() if getattr(data, name) is not None}

@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.columns import ITEM, OWN_FLAG, TIME, USER, WEIGHT, Names, Rows, read_rows
+from recsieve.data.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, read_rows
 from recsieve.data.filtering import merge_repeats
 from recsieve.data.ids import encode_ids, ids_as_codes
 from recsieve.data.interactions import TRUE, UNKNOWN, Interactions
 from recsieve.data.labelling import columns_of, false_positive_flags, is_zero_or_one, refuse_unknown_column
 from recsieve.data.tables import Source, readable
+from recsieve.group import ALONE, Group
 
 logger = logging.getLogger(__name__)
 
@@ -44,18 +45,19 @@ def read_interactions(
     return merged
 
 
-def encode(parts: list[Rows], rule: str | None) -> list[Interactions]:
-    """Code the rows of all parts over the same users and items, row by row as they stand."""
+def encode(parts: list[Rows], rule: str | None, group: Group = ALONE) -> list[Interactions]:
+    """Code the rows of all parts over the same users and items, on all ranks, row by row as they stand."""
     with readable("the parts together"):
         frame = pl.concat(_with_ids_of_one_type([part.frame for part in parts]), how="diagonal_relaxed")
-    flags = _flags(frame, parts, rule)
+    flags = _flags(frame, parts, rule, group)
     authors = all(part.is_authors for part in parts)
-    users, user_ids = ids_as_codes(frame[USER], "user") if authors else encode_ids(frame[USER])
-    items, item_ids = ids_as_codes(frame[ITEM], "item") if authors else encode_ids(frame[ITEM])
+    users, user_ids = ids_as_codes(frame[USER], "user", group) if authors else encode_ids(frame[USER], group)
+    items, item_ids = ids_as_codes(frame[ITEM], "item", group) if authors else encode_ids(frame[ITEM], group)
     weight = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
     # A time that was guessed may be there in some parts only, which is as good as none.
-    time = frame[TIME].to_numpy() if TIME in frame.columns and not frame[TIME].has_nulls() else None
-    data = Interactions(users, items, user_ids, item_ids, flags, weight, time)
+    time = frame[TIME].to_numpy() if group.all(TIME in frame.columns and not frame[TIME].has_nulls()) else None
+    rows = frame[ROW].cast(pl.Int64).to_numpy() if ROW in frame.columns else None
+    data = Interactions(users, items, user_ids, item_ids, flags, weight, time, rows, group)
     ends = np.cumsum([part.frame.height for part in parts])
     sliced = [data.take(slice(end - part.frame.height, end)) for part, end in zip(parts, ends, strict=True)]
     return [_without_empty_flags(part) for part in sliced]
@@ -67,28 +69,29 @@ def _with_ids_of_one_type(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
     return [frame.with_columns(pl.col(mixed).cast(pl.String)) for frame in frames] if mixed else frames
 
 
-def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None) -> NDArray[np.int8]:
+def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Group) -> NDArray[np.int8]:
     """Tell true from false positives by the rule, or by the flag that the authors' files and our own have."""
     clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
+    all_clean = all(part.is_clean for part in parts)
     if rule is None:
-        rule = _authors_rule(frame, parts) or _own_rule(frame)
+        rule = _authors_rule(frame, parts, group) or _own_rule(frame, group)
     else:
         for name in columns_of(rule):
-            if name not in frame.columns and not clean.all():
+            if name not in frame.columns and not all_clean:
                 refuse_unknown_column(rule, name, parts[0].source_columns)
-    if rule is None or clean.all():
+    if rule is None or all_clean:
         flags = np.full(frame.height, UNKNOWN, np.int8)
     else:
-        flags = false_positive_flags(frame, rule).copy()
+        flags = false_positive_flags(frame, rule, group).copy()
     flags[clean] = TRUE
     return flags
 
 
-def _authors_rule(frame: pl.DataFrame, parts: list[Rows]) -> str | None:
+def _authors_rule(frame: pl.DataFrame, parts: list[Rows], group: Group) -> str | None:
     """The rule of the authors' files: flag 0 is a false positive. There is none where the column holds stars."""
     if "rating" not in frame.columns or not any(part.is_authors for part in parts):
         return None
-    if is_zero_or_one(frame["rating"]):
+    if is_zero_or_one(frame["rating"], group):
         return "rating = 0"
     logger.warning(
         "the third column is more than the flags 0 and 1, so it is not known which interactions are false positives: "
@@ -97,13 +100,13 @@ def _authors_rule(frame: pl.DataFrame, parts: list[Rows]) -> str | None:
     return None
 
 
-def _own_rule(frame: pl.DataFrame) -> str | None:
+def _own_rule(frame: pl.DataFrame, group: Group) -> str | None:
     """A column false_positive of yes and no is the rule."""
     if OWN_FLAG not in frame.columns:
         return None
     column = frame[OWN_FLAG]
-    return OWN_FLAG if column.dtype == pl.Boolean or is_zero_or_one(column) else None
+    return OWN_FLAG if column.dtype == pl.Boolean or is_zero_or_one(column, group) else None
 
 
 def _without_empty_flags(data: Interactions) -> Interactions:
-    return data if data.has_flags else replace(data, false_positive=None)
+    return data if data.group.any(data.has_flags) else replace(data, false_positive=None)

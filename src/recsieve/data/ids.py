@@ -9,7 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.codes import BLOCK_ROWS, blocks
+from recsieve.data.sharing import distinct_ids
 from recsieve.errors import DataError
+from recsieve.group import ALONE, Group
 
 # The catalogue of the authors' files is every number up to the largest id: beyond this it would not fit in memory.
 LARGEST_OWN_CODE = 100_000_000
@@ -42,9 +44,9 @@ def text_numbered() -> pl.DataType:
     return pl.Categorical(pl.Categories("recsieve ids"))
 
 
-def encode_ids(ids: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
-    """Number the distinct ids in their order: the code of each row, and the id of each code."""
-    table = sorted_ids(ids)
+def encode_ids(ids: pl.Series, group: Group = ALONE) -> tuple[NDArray[np.int32], pl.Series]:
+    """Number the distinct ids of all ranks in their order: the code of each row, and the id of each code."""
+    table = distinct_ids(sorted_ids(ids), group)
     return codes_in(table, ids), table
 
 
@@ -77,14 +79,16 @@ def _by_block(ids: pl.Series, n_rows: int, look_up: Callable[[pl.Series], NDArra
     return codes
 
 
-def ids_as_codes(ids: pl.Series, what: str) -> tuple[NDArray[np.int32], pl.Series]:
-    """Let integers from 0 stand for themselves: the table is every number up to the largest."""
-    if ids.dtype != pl.Int64 or ids.min() < 0 or ids.max() > LARGEST_OWN_CODE:  # type: ignore[operator]
+def ids_as_codes(ids: pl.Series, what: str, group: Group = ALONE) -> tuple[NDArray[np.int32], pl.Series]:
+    """Let integers from 0 stand for themselves: the table is every number up to the largest on any rank."""
+    smallest, largest = (0, -1) if ids.is_empty() else (ids.min(), ids.max())
+    if ids.dtype != pl.Int64 or smallest < 0 or largest > LARGEST_OWN_CODE:  # type: ignore[operator]
         raise DataError(
             f"the {what} ids of files named .rating or .negative are integers from 0 to {LARGEST_OWN_CODE:,}, "
             "but there are others: give such data as CSV or Parquet."
         )
-    table = pl.Series("id", np.arange(int(ids.max()) + 1))  # type: ignore[arg-type]
+    n_ids = 1 + int(group.joined(np.array([largest], np.int64)).max())
+    table = pl.Series("id", np.arange(n_ids))
     return ids.cast(pl.Int32).to_numpy(), table
 
 

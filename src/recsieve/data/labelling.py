@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
 from recsieve.errors import ConfigError, DataError, did_you_mean
+from recsieve.group import ALONE, Group
 
 logger = logging.getLogger(__name__)
 
@@ -22,15 +23,18 @@ _HIDING = re.compile(r"--|/\*|\$|\\")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 
 
-def false_positive_flags(frame: pl.DataFrame, rule: str) -> NDArray[np.int8]:
-    """Say of each row whether the rule marks it as a false positive; UNKNOWN where what it asks about is missing."""
+def false_positive_flags(frame: pl.DataFrame, rule: str, group: Group = ALONE) -> NDArray[np.int8]:
+    """Say of each row whether the rule marks it as a false positive; UNKNOWN where what it asks about is missing.
+
+    The rows may be one rank's share: what a column holds is then asked of all.
+    """
     expression = parse_rule(rule)
     for name in expression.meta.root_names():
         refuse_unknown_column(rule, name, frame.columns)
-    marks = _evaluate(frame, expression, rule)
+    marks = _evaluate(frame, expression, rule, group)
     flag = pl.when(pl.col("marks")).then(FALSE).when(~pl.col("marks")).then(TRUE).otherwise(UNKNOWN)
     flags = marks.to_frame("marks").select(flag.cast(pl.Int8)).to_series().to_numpy()
-    _refuse_useless(flags, rule)
+    _refuse_useless(flags, rule, group)
     return flags
 
 
@@ -59,12 +63,12 @@ def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
         raise DataError(f"the rule '{rule}' asks about a column '{name}': {did_you_mean(name, columns)}")
 
 
-def is_zero_or_one(column: pl.Series) -> bool:
-    """Whether a column of numbers holds nothing but 0, 1 and what is missing."""
-    return column.dtype.is_numeric() and bool(((column == 0) | (column == 1)).all())
+def is_zero_or_one(column: pl.Series, group: Group = ALONE) -> bool:
+    """Whether a column of numbers holds nothing but 0, 1 and what is missing, on any rank."""
+    return column.dtype.is_numeric() and group.all(bool(((column == 0) | (column == 1)).all()))
 
 
-def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str) -> pl.Series:
+def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str, group: Group) -> pl.Series:
     """The rule's answer as one boolean a row, null where it is unknown."""
     asked = frame.select(list(dict.fromkeys(expression.meta.root_names()))).with_columns(
         pl.selectors.float().fill_nan(None)
@@ -72,39 +76,41 @@ def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str) -> pl.Series:
     try:
         answer = asked.select(expression.alias("marks"))
     except pl.exceptions.PolarsError as error:
-        answer = _evaluate_with_booleans(asked, expression, rule, error)
+        answer = _evaluate_with_booleans(asked, expression, rule, error, group)
     if answer.shape != (frame.height, 1):
         raise DataError(f"the rule '{rule}' gives {answer.height} values for {frame.height} rows: compare each row.")
-    return _as_boolean(answer["marks"], rule)
+    return _as_boolean(answer["marks"], rule, group)
 
 
-def _evaluate_with_booleans(asked: pl.DataFrame, expression: pl.Expr, rule: str, error: Exception) -> pl.DataFrame:
+def _evaluate_with_booleans(
+    asked: pl.DataFrame, expression: pl.Expr, rule: str, error: Exception, group: Group
+) -> pl.DataFrame:
     """Try again with columns of 0 and 1 as false and true: `hours < 1 or returned`."""
     try:
-        return asked.with_columns(column.cast(pl.Boolean) for column in asked if is_zero_or_one(column)).select(
-            expression.alias("marks")
-        )
+        yes_or_no = [column.cast(pl.Boolean) for column in asked if is_zero_or_one(column, group)]
+        return asked.with_columns(yes_or_no).select(expression.alias("marks"))
     except pl.exceptions.PolarsError:
         reason = str(error).splitlines()[0]
         kinds = ", ".join(f"{name} is {dtype}" for name, dtype in asked.schema.items())
         raise DataError(f"the rule '{rule}' does not fit the columns ({kinds}): {reason}.") from error
 
 
-def _as_boolean(answer: pl.Series, rule: str) -> pl.Series:
+def _as_boolean(answer: pl.Series, rule: str, group: Group) -> pl.Series:
     if answer.dtype in (pl.Boolean, pl.Null):
         return answer.cast(pl.Boolean)
-    if is_zero_or_one(answer):
+    if is_zero_or_one(answer, group):
         return answer == 1
     raise DataError(
         f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {_EXAMPLES}."
     )
 
 
-def _refuse_useless(flags: NDArray[np.int8], rule: str) -> None:
-    if len(flags) and (flags == FALSE).all():
+def _refuse_useless(flags: NDArray[np.int8], rule: str, group: Group) -> None:
+    n_rows, n_false = group.total(len(flags)), group.total(int((flags == FALSE).sum()))
+    if n_rows and n_false == n_rows:
         raise DataError(
-            f"the rule '{rule}' marks all {len(flags):,} interactions as false positives, so that nothing is left "
+            f"the rule '{rule}' marks all {n_rows:,} interactions as false positives, so that nothing is left "
             "to recommend: turn it round, or choose a lower limit."
         )
-    if not (flags == FALSE).any():
-        logger.warning("the rule '%s' marks none of %s interactions as a false positive", rule, f"{len(flags):,}")
+    if n_false == 0:
+        logger.warning("the rule '%s' marks none of %s interactions as a false positive", rule, f"{n_rows:,}")

@@ -14,9 +14,11 @@ from recsieve.data.filtering import k_core as keep_k_core
 from recsieve.data.filtering import merge_repeats
 from recsieve.data.formats import encode
 from recsieve.data.interactions import FALSE, Interactions
-from recsieve.data.splitting import RATIOS, Split, SplitReport, check_split, split_interactions
+from recsieve.data.sharing import renumbered
+from recsieve.data.splitting import RATIOS, Split, SplitReport, check_split, numbered, split_interactions
 from recsieve.data.tables import Source, is_data_file, readable
 from recsieve.errors import ConfigError, DataError
+from recsieve.group import ALONE, Group
 
 # What a file of the training, the validation and the test part has in its name.
 _PART_WORDS = ({"train", "training"}, {"valid", "validation", "val", "dev"}, {"test", "testing"})
@@ -38,28 +40,30 @@ def load_split(
     weight: str | None = None,
     header: bool | None = None,
     check: bool = True,
+    group: Group = ALONE,
 ) -> tuple[Split, SplitReport]:
     """Read a split that is given, or read interactions and split them.
 
     A split is given by `validation` or `test`, or by a folder with files that have train, valid and test in their
     names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with the
-    repeats and overlaps that `check_split` would otherwise remove.
+    repeats and overlaps that `check_split` would otherwise remove. In a group each rank reads the interactions of some
+    users; together they have the split that one process would have.
     """
     names = Names(user, item, false_positive, time, weight)
     given = find_parts(source, validation, test)
     # Nothing that is read or merged is kept under a name, so that it makes room for what is made of it.
-    encoded = encode([read_rows(part, names, header) for part in given.values()], false_positive)
+    encoded = encode([read_rows(part, names, header, group) for part in given.values()], false_positive, group)
     if len(encoded) == 1:
         n_rows = len(encoded[0])
         data = merge_repeats(encoded.pop())
-        report = SplitReport(repeated_in_train=n_rows - len(data))
-        return split_interactions(keep_k_core(data, k_core), split, ratios, seed), report
+        report = SplitReport(repeated_in_train=n_rows - len(data)).of_all(group)
+        return split_interactions(renumbered(keep_k_core(data, k_core)), split, ratios, seed), report
     parts = dict(zip(given, encoded, strict=True))
     if k_core:
         raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
     made = _given_split(parts)
     made, report = check_split(made) if check else (made, SplitReport())
-    return _with_missing_parts(made, parts, split, ratios, seed), report
+    return numbered(_with_missing_parts(numbered(made), parts, split, ratios, seed)), report.of_all(group)
 
 
 def load_log(

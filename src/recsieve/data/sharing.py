@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.interactions import Interactions
-from recsieve.group import Group
+from recsieve.data.interactions import COLUMNS, Interactions
+from recsieve.group import ALONE, Group
 
 _AT_ONCE = 1 << 20  # rows put together in one go
 
@@ -38,21 +38,44 @@ def renumbered(data: Interactions) -> Interactions:
     return replace(data, rows=before[data.rows // 8] + within)
 
 
-def in_order(data: Interactions, columns: dict[str, NDArray[np.generic]]) -> Iterator[dict[str, NDArray[np.generic]]]:
-    """The columns of all ranks in the order of the rows, some rows at a time; `data.rows` has no gaps."""
+def in_order(data: Interactions) -> Iterator[Interactions]:
+    """The interactions of all ranks in the order of their rows, which have no gaps, some at a time."""
+    names = [name for name in COLUMNS if name != "rows" and getattr(data, name) is not None]
+    for columns in zip(*(column_in_order(data, name) for name in names), strict=True):
+        yield replace(data, **dict(zip(names, columns, strict=True)), rows=None, group=ALONE)
+
+
+def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generic]]:
+    """A column of all ranks in the order of their rows, some at a time."""
+    column = getattr(data, name)
     if data.rows is None:
-        yield columns
+        yield column
         return
-    total = data.total()
-    for start in range(0, max(total, 1), _AT_ONCE):
+    for start in range(0, data.total(), _AT_ONCE):
         low, high = np.searchsorted(data.rows, [start, start + _AT_ONCE])
         order = np.argsort(data.group.joined(data.rows[low:high]))
-        yield {name: data.group.joined(column[low:high])[order] for name, column in columns.items()}
+        yield data.group.joined(column[low:high])[order]
+
+
+def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Group) -> NDArray[np.int64]:
+    """The n-th smallest of the numbers of all ranks, from 1, for several n; found by halving, so that none is sent."""
+    if group.size == 1:
+        return ascending[n - 1]
+    ends = ascending[[0, -1]] if len(ascending) else np.zeros(0, np.int64)
+    ends = group.joined(ends)
+    low, high = np.full(len(n), ends.min()), np.full(len(n), ends.max())
+    while (low < high).any():
+        middle = low + (high - low) // 2
+        enough = group.sum(np.searchsorted(ascending, middle, side="right")) >= n
+        low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
+    return low
 
 
 def distinct_ids(own: pl.Series, group: Group) -> pl.Series:
-    """The ids that any rank has, each once, sorted; text where they are text on any rank."""
-    tables = [_from_bytes(table) for table in group.arrays(_as_bytes(own.unique().alias("id")))]
+    """The ids that any rank has, each once, sorted, given those of this one; text where any rank has text."""
+    if group.size == 1:
+        return own
+    tables = [_from_bytes(table) for table in group.arrays(_as_bytes(own))]
     if any(table.dtype == pl.String for table in tables):
         tables = [table.cast(pl.String) for table in tables]
     return pl.concat(tables).unique().sort().alias("id")
@@ -60,7 +83,7 @@ def distinct_ids(own: pl.Series, group: Group) -> pl.Series:
 
 def _as_bytes(ids: pl.Series) -> NDArray[np.uint8]:
     buffer = BytesIO()
-    ids.to_frame().write_ipc(buffer)
+    ids.to_frame("id").write_ipc(buffer)
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 

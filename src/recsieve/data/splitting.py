@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from recsieve.data.codes import blocks, places
 from recsieve.data.filtering import merge_repeats, pair_keys
 from recsieve.data.interactions import Interactions
+from recsieve.data.sharing import nth_smallest, renumbered
 from recsieve.errors import ConfigError, DataError, did_you_mean
+from recsieve.group import Group
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +51,19 @@ def split_interactions(
     """
     if how not in SPLITTERS:
         raise ConfigError(f"there is no split '{how}': {did_you_mean(how, SPLITTERS)}")
-    if len(data) == 0:
+    if data.total() == 0:
         raise DataError("there are no interactions to split: give at least one.")
     part = SPLITTERS[how](data, _shares(ratios), np.random.default_rng(seed))
     train, validation, test = (data.take(part == number) for number in (TRAIN, VALIDATION, TEST))
     for name, rows, ratio in (("validation", validation, ratios[1]), ("test", test, ratios[2])):
-        if ratio and not len(rows):
+        if ratio and not rows.total():
             logger.warning("the %s part of the split is empty: there are too few interactions", name)
-    return Split.from_parts(train, validation, test)
+    return numbered(Split.from_parts(train, validation, test))
+
+
+def numbered(split: Split) -> Split:
+    """Where a group shares the parts out, number the rows of each without gaps."""
+    return Split(*(renumbered(part) for part in vars(split).values()))
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,10 @@ class SplitReport:
     @property
     def is_clean(self) -> bool:
         return not any(astuple(self))
+
+    def of_all(self, group: Group) -> SplitReport:
+        """What was wrong with the shares of all ranks."""
+        return SplitReport(*group.sum(np.array(astuple(self))).tolist())
 
     def lines(self) -> list[str]:
         """A sentence for each thing that was wrong and what was done; none if all was well."""
@@ -145,7 +156,8 @@ def _shares(ratios: Sequence[float]) -> NDArray[np.float64]:
 
 def _random_per_user(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
     """Deal each user's interactions at random; parts have the right size on average, and within one for each user."""
-    counts, place = data.user_counts(), places(data.users, random.permutation(len(data)), data.n_users)
+    order = _own_order(data, random.permutation(data.total()))
+    counts, place = data.user_counts(), places(data.users, order, data.n_users)
     start = random.random(data.n_users)
     part = np.empty(len(data), np.int8)
     for rows in blocks(len(data)):
@@ -160,9 +172,19 @@ def _random_per_user(data: Interactions, shares: NDArray[np.float64], random: np
 def _by_time(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
     """Cut at two moments, so that nothing in an earlier part is later than anything in a later part."""
     times = np.sort(_times(data, "time"))
-    ends = np.rint(np.cumsum(shares)[:2] * len(data)).astype(int)  # rows up to the end of training and of validation
-    last_moments = times[np.maximum(ends, 1) - 1]
+    # Rows up to the end of training and of validation.
+    ends = np.rint(np.cumsum(shares)[:2] * data.total()).astype(int)
+    last_moments = nth_smallest(times, np.maximum(ends, 1), data.group)
     return np.searchsorted(last_moments, _times(data, "time"), side="left").astype(np.int8)
+
+
+def _own_order(data: Interactions, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The interactions held here, in an order of those of all ranks."""
+    if data.rows is None:
+        return order
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    return np.argsort(position[data.rows])
 
 
 def _leave_last_out(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:

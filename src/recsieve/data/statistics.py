@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.sharing import column_in_order
 
 
 def describe(data: Interactions) -> dict[str, int | float | None]:
@@ -30,13 +31,14 @@ def describe(data: Interactions) -> dict[str, int | float | None]:
 
 
 def fingerprint(data: Interactions) -> str:
-    """The SHA-256 of all columns and ids in their order: equal data have equal fingerprints, in any process."""
+    """The SHA-256 of all columns and ids in their order: equal data have equal fingerprints, on any rank too."""
     digest = hashlib.sha256()
     for name in ("users", "items", "false_positive", "weight", "time"):
         column = getattr(data, name)
         if column is not None:
-            digest.update(f"{name} {column.dtype.str} {len(column)} ".encode())
-            digest.update(np.ascontiguousarray(column).data)
+            digest.update(f"{name} {column.dtype.str} {data.total()} ".encode())
+            for some in column_in_order(data, name):
+                digest.update(np.ascontiguousarray(some).data)
     for name in ("user_ids", "item_ids"):
         ids = getattr(data, name)
         digest.update(f"{name} {ids.dtype} {len(ids)} ".encode())

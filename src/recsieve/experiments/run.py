@@ -15,6 +15,7 @@ from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import RunError
+from recsieve.group import ALONE, Group
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
@@ -41,9 +42,9 @@ class DataSource:
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
 
-    def load(self) -> Split:
-        """Read and split; what was wrong with a given split is logged."""
-        split, report = load_split(**asdict(self))
+    def load(self, group: Group = ALONE) -> Split:
+        """Read and split, or a rank's share of it; what was wrong with a given split is logged."""
+        split, report = load_split(**asdict(self), group=group)
         for line in report.lines():
             log.warning("%s", line)
         return split
@@ -69,15 +70,22 @@ def train_and_save(
     ks: Sequence[int] = DEFAULT_KS,
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
+    group: Group = ALONE,
 ) -> RunResult:
-    """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped."""
+    """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped.
+
+    In a group each rank trains on its share, and only the first reads and writes the folder.
+    """
     run = RunFolder(out)
-    check_out(run, resume=resume)
-    if resume and run.finished:
+    if group.is_first:
+        check_out(run, resume=resume)
+    if resume and group.any(group.is_first and run.finished):
+        if not group.is_first:
+            return RunResult(run.path, {})
         check_same(run, settings)
         log.warning("the training in %s has ended already: nothing is left to do.", run.path)
         return RunResult(run.path, run.read_metrics())
-    return train_split(data.load(), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+    return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
 
 
 def train_split(
@@ -90,18 +98,23 @@ def train_split(
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
 ) -> RunResult:
-    """Train on a split that is read already."""
+    """Train on a split that is read already, or on a rank's share of one."""
+    group = split.train.group
     about = about | {"fingerprint": fingerprint(split.train)}
-    if resume and run.exists:
-        check_same(run, settings, about["fingerprint"])
+    if group.any(group.is_first and resume and run.exists):
+        if group.is_first:
+            check_same(run, settings, about["fingerprint"])
     else:
         run.write_split(split)
-        run.write_config(settings, about)  # last of the three: a folder with a configuration has its data
+        if group.is_first:
+            run.write_config(settings, about)  # last of the three: a folder with a configuration has its data
     started = time.perf_counter()
-    going_on = resume and run.checkpoint.exists()
+    going_on = group.any(group.is_first and resume and run.checkpoint.exists())
     recommender = Recommender(**settings.model_dump())
     recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
-    evaluation = recommender.evaluate(split, ks) if len(split.test) else None
+    evaluation = recommender.evaluate(split, ks) if split.test.total() else None
+    if not group.is_first:
+        return RunResult(run.path, {})
     if evaluation is not None:
         run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))
     recommender.save_results(run)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from recsieve.errors import RunError
 from recsieve.files import replacing
+from recsieve.group import Group
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
@@ -35,6 +36,17 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         raise RunError(f"there is no checkpoint at {path}: train without --resume to begin anew.") from None
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise RunError(f"{path} is not a checkpoint of recsieve, or is damaged ({error}): begin anew.") from None
+
+
+def load_on_all(path: Path, group: Group) -> dict[str, Any]:
+    """Read a checkpoint on the first rank, and hand it to the others, which may not see the file."""
+    tensors: dict[str, Tensor] = {}
+    plain = _pack(load_checkpoint(path), tensors) if group.is_first else None
+    shapes = {name: [str(tensor.dtype).removeprefix("torch."), *tensor.shape] for name, tensor in tensors.items()}
+    told = json.loads(group.from_first(json.dumps({"state": plain, "shapes": shapes}).encode()))
+    for name, (dtype, *shape) in told["shapes"].items():
+        group.tensor_from_first(tensors.setdefault(name, torch.empty(shape, dtype=getattr(torch, dtype))))
+    return _unpack(told["state"], tensors)
 
 
 def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
