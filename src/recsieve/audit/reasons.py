@@ -33,8 +33,8 @@ _UNEXPECTED = pl.format(
     "a model that had not seen it expected it less than {} % of all interactions", _share("unexpected")
 )
 _RARE = pl.format(
-    "few have this item: {} users, and {} % of all interactions are with more popular ones",
-    "popularity",
+    "few have this item: {}, and {} % of all interactions are with more popular ones",
+    pl.when(pl.col("popularity") == 1).then(pl.lit("this user alone")).otherwise(pl.format("{} users", "popularity")),
     _share("unpopular"),
 )
 _LIKELY = {
