@@ -26,7 +26,8 @@ def test_what_fits_least_in_a_long_profile_is_told_as_a_share_of_it():
 def test_the_two_strongest_reasons_are_told_the_strongest_first():
     (reason,) = reasons_without_labels(evidence(unpopular=0.8, unfitting=0.9, unexpected=0.99))
     first, second = reason.split("; ")
-    assert first.startswith("a model that had not seen it") and second.startswith("fits the rest")
+    assert first.startswith("a model that had not seen it")
+    assert second.startswith("fits the rest")
 
 
 def test_where_nothing_stands_out_it_says_so():
