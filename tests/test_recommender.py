@@ -211,3 +211,10 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
 def test_auto_knows_its_knobs():
     with pytest.raises(ConfigError, match="did you mean 'labels'"):
         Recommender(denoiser="auto", denoiser_options={"label": 0.5})
+
+
+def test_a_validation_of_some_users_is_of_the_same_ones_each_time(split):
+    fitted = [Recommender(epochs=2, validation_users=3).fit(split) for _ in range(2)]
+    assert [event.score for event in fitted[0].validations] == [event.score for event in fitted[1].validations]
+    everybody = Recommender(epochs=2).fit(split)
+    assert fitted[0].validations[0].score != everybody.validations[0].score

@@ -37,6 +37,7 @@ class Settings(BaseModel):
     negatives: Positive = 1
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     validate_every: Positive | None = None
+    validation_users: Positive | None = None  # ranked for at each validation, drawn once; None: everybody
     checkpoint_every: Positive | None = None
 
     def plan(self) -> TrainingPlan:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recsieve.data.interactions import Interactions
-from recsieve.evaluation.groups import activity_groups, popularity_groups, sparsity_groups
+from recsieve.evaluation.groups import activity_groups, popularity_groups, some_users, sparsity_groups
 
 
 def interactions(user_counts=(1,), item_counts=None):
@@ -58,3 +58,13 @@ def test_no_sparsity_group_is_off_by_more_than_its_border_users_and_activity_gro
 @pytest.mark.parametrize("groups", [popularity_groups, activity_groups, sparsity_groups])
 def test_data_without_interactions_has_groups_too(groups):
     assert len(groups(interactions([0]))) == 1
+
+
+def test_users_to_rank_for_are_drawn_once_and_keep_all_that_is_theirs():
+    data = interactions([2, 0, 1, 3, 0, 1, 1, 4])
+    drawn = some_users(data, 3)
+    assert len(np.unique(drawn.users)) == 3
+    assert np.array_equal(drawn.users, some_users(data, 3).users)
+    assert all((drawn.users == user).sum() == (data.users == user).sum() for user in drawn.users)
+    assert some_users(data, None) is data
+    assert some_users(data, 6) is data

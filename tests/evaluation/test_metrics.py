@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
+import torch
 
 from recsieve.cores import one_thread
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError
+from recsieve.evaluation import metrics as metrics_module
 from recsieve.evaluation.metrics import evaluate, ranking_metrics
+from recsieve.models import GMF
 
 
 def csr(rows, n_items=10):
@@ -94,3 +97,15 @@ def test_torch_keeps_as_many_threads_as_it_had():
 def test_no_or_impossible_list_lengths_are_an_error():
     with pytest.raises(ConfigError, match="from 1"):
         evaluate(Fixed([[1.0]]), csr([[0]], 1), None, [0])
+
+
+def test_users_are_measured_block_by_block_with_the_same_result(monkeypatch):
+    random = np.random.default_rng(0)
+    model = GMF(csr([[0]] * 23, n_items=40), torch.Generator().manual_seed(0))
+    relevant, regretted = (csr([random.choice(40, 3, replace=False) for _ in range(23)], 40) for _ in range(2))
+    whole = evaluate(model, relevant, None, [2, 5], regretted)
+    monkeypatch.setattr(metrics_module, "MOST_PLACES", 20)  # four users at a time
+    in_blocks = evaluate(model, relevant, None, [2, 5], regretted)
+    assert in_blocks.overall == pytest.approx(whole.overall, rel=1e-14)
+    assert (in_blocks.users == whole.users).all()
+    assert list(in_blocks.per_user) == list(whole.per_user)

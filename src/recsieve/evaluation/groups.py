@@ -27,6 +27,16 @@ def sparsity_groups(data: Interactions, n_groups: int = 4) -> NDArray[np.int64]:
     return np.minimum((middle * n_groups).astype(np.int64), n_groups - 1)
 
 
+def some_users(data: Interactions, most: int | None) -> Interactions:
+    """The interactions of at most so many users, drawn once: the same ones in every run."""
+    users = np.flatnonzero(data.group.sum(data.user_counts()))
+    if most is None or len(users) <= most:
+        return data
+    chosen = np.zeros(data.n_users, bool)
+    chosen[np.random.default_rng(0).choice(users, most, replace=False)] = True
+    return data.take(chosen[data.users])
+
+
 def _shares_before(keys: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """What share of all interactions those have that come before each, in the order of their keys."""
     order = np.argsort(keys, kind="stable")

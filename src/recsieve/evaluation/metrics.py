@@ -10,12 +10,14 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
+from recsieve.data.codes import blocks
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError
 from recsieve.evaluation.ranking import rank_items
 from recsieve.group import ALONE, Group
 from recsieve.models import Model
 
+MOST_PLACES = 1 << 24  # of lists held at once
 METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
 
 
@@ -50,20 +52,35 @@ def evaluate(
     if false_positives is not None:
         has_any |= false_positives.counts() > 0
     users = np.flatnonzero(has_any).astype(np.int32)
-    top, _ = rank_items(model, users, max(ks), seen)
-    per_user = ranking_metrics(top, users, relevant, ks)
-    if false_positives is not None and group.any(len(false_positives.items) > 0):
-        regretted = ranking_metrics(top, users, false_positives, ks)
-        per_user |= {f"false_positives_recommended@{k}": regretted[f"recall@{k}"] for k in ks}
+    if false_positives is not None and not group.any(len(false_positives.items) > 0):
+        false_positives = None
+    shown = {k: np.zeros(relevant.n_items, np.int32) for k in ks}
+    measured = []
+    for some in blocks(
+        max(len(users), 1), max(MOST_PLACES // max(ks), 1)
+    ):  # once if there are none, to name the metrics
+        top, _ = rank_items(model, users[some], max(ks), seen)
+        measured.append(_measure(top, users[some], relevant, ks, false_positives))
+        for k in ks:
+            shown[k][top[:, :k][top[:, :k] >= 0]] = 1
     users = group.joined(users)
     order = np.argsort(users)
-    per_user = {name: group.joined(values)[order] for name, values in per_user.items()}
+    per_user = {name: group.joined(np.concatenate([some[name] for some in measured]))[order] for name in measured[0]}
     overall = {name: float(np.nanmean(values)) if len(values) else float("nan") for name, values in per_user.items()}
     for k in ks:
-        shown = np.zeros(relevant.n_items, np.int32)
-        shown[top[:, :k][top[:, :k] >= 0]] = 1
-        overall[f"coverage@{k}"] = float((group.sum(shown) > 0).sum() / relevant.n_items)
+        overall[f"coverage@{k}"] = float((group.sum(shown[k]) > 0).sum() / relevant.n_items)
     return Evaluation(users[order], per_user, overall)
+
+
+def _measure(
+    top: NDArray[np.int32], users: NDArray[np.int32], relevant: CSR, ks: Sequence[int], false_positives: CSR | None
+) -> dict[str, NDArray[np.float64]]:
+    """The metrics of some users' lists, and how much of what they regretted is among them."""
+    metrics = ranking_metrics(top, users, relevant, ks)
+    if false_positives is not None:
+        regretted = ranking_metrics(top, users, false_positives, ks)
+        metrics |= {f"false_positives_recommended@{k}": regretted[f"recall@{k}"] for k in ks}
+    return metrics
 
 
 def ranking_metrics(

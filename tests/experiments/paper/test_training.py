@@ -1,9 +1,8 @@
-import numpy as np
 import polars as pl
 import pytest
 
 from recsieve.experiments.paper.runs import NDCG, OWN_LOSS, PROBES, VALIDATIONS, Records, spec
-from recsieve.experiments.paper.training import seen_before_test, some_users, train_run
+from recsieve.experiments.paper.training import seen_before_test, train_run
 from recsieve.run_folder import RunFolder
 
 
@@ -59,14 +58,6 @@ def test_the_paper_masks_what_was_trained_on_and_the_authors_validation_too(tiny
     split = tiny_data.split
     assert len(seen_before_test(split, "paper").items) == len(split.train)
     assert len(seen_before_test(split, "authors").items) == len(split.train) + len(split.validation)
-
-
-def test_users_that_are_ranked_are_drawn_once(tiny_data):
-    test = tiny_data.split.test
-    drawn = some_users(test, 5)
-    assert len(np.unique(drawn.users)) == 5
-    assert np.array_equal(drawn.users, some_users(test, 5).users)
-    assert len(some_users(test, None)) == len(test)
 
 
 def test_groups_have_about_equally_many_interactions(train, tiny_data):

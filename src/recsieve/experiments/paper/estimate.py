@@ -11,8 +11,9 @@ import torch
 
 from recsieve.data.splitting import Split
 from recsieve.evaluation import rank_items
+from recsieve.evaluation.groups import some_users
 from recsieve.experiments.paper.runs import CUTOFFS, SELECTIONS, RunSpec
-from recsieve.experiments.paper.training import some_users, validation_users
+from recsieve.experiments.paper.training import validation_users
 from recsieve.experiments.wording import duration
 from recsieve.recommender import Recommender
 from recsieve.training import Training

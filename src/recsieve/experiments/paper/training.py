@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers.schedule import DropSchedule
-from recsieve.evaluation.groups import sparsity_groups
+from recsieve.evaluation.groups import some_users, sparsity_groups
 from recsieve.evaluation.metrics import Evaluation, evaluate
 from recsieve.experiments.paper.methods import METHODS
 from recsieve.experiments.paper.probe import Probe
@@ -112,15 +112,6 @@ def thresholds(training: Training) -> dict[str, float]:
         if n_drop:
             found.append(float(losses.topk(n_drop).values[-1]))
     return {"drop_rate": schedule.drop_rate(training.step), "threshold": float(np.mean(found)) if found else np.nan}
-
-
-def some_users(part: Interactions, most: int | None) -> Interactions:
-    """The interactions of at most so many users, drawn once: the same ones in every run."""
-    users = np.unique(part.users)
-    if most is None or len(users) <= most:
-        return part
-    chosen = np.random.default_rng(0).choice(users, most, replace=False)
-    return part.take(np.isin(part.users, chosen))
 
 
 def test_selections(watch: Watch, split: Split, run: RunSpec) -> dict[str, Evaluation]:
