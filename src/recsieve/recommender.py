@@ -23,6 +23,7 @@ from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.evaluation.groups import some_users
+from recsieve.group import Group
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR, Model
 from recsieve.models.offset import Offset, OffsetModel
@@ -30,7 +31,7 @@ from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
 from recsieve.training import Event, InteractionMemory, Training, Validated
-from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
+from recsieve.training.checkpoint import load_on_all, save_checkpoint
 from recsieve.training.selection import own_loss
 
 log = logging.getLogger(__name__)
@@ -86,16 +87,19 @@ class Recommender:
             if isinstance(data, Split)
             else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=self.settings.seed)
         )
-        if len(split.train) == 0:
+        group = split.train.group
+        if split.train.total() == 0:
             raise DataError("there are no interactions to train on: give at least one.")
         if self.settings.denoiser == AUTO:
             if judge is not None or memory is not None:
                 raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
+            if group.size > 1:
+                raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         training = self._prepare(split, memory)
         if resume and checkpoint is not None:
-            training.load_state_dict(load_checkpoint(checkpoint))
-        save = None if checkpoint is None else (lambda state: save_checkpoint(checkpoint, state))
+            training.load_state_dict(load_on_all(checkpoint, group))
+        save = None if checkpoint is None else _saving(checkpoint, group)
         validate = self._validation(training, split) if judge is None else lambda step: judge(training)
         for event in training.run(validate, save):
             if isinstance(event, Validated):
@@ -169,7 +173,7 @@ class Recommender:
         steps = Sampler(split.train, seed=0, negatives=settings.negatives).steps_per_epoch(settings.batch_size)
         denoiser = self._denoiser or make_denoiser(
             settings.denoiser, settings.denoiser_options, steps_per_epoch=steps, negatives=settings.negatives,
-            popularity=torch.from_numpy(split.train.item_counts()),
+            popularity=torch.from_numpy(split.train.group.sum(split.train.item_counts())),
         )  # fmt: skip
         ramp_steps = getattr(denoiser, "ramp_steps", 0)
         if ramp_steps > settings.epochs * steps:
@@ -186,8 +190,8 @@ class Recommender:
 
     def _validation(self, training: Training, split: Split) -> Callable[[int], float]:
         """The one criterion that decides which weights are kept."""
-        settings, validation = self.settings, split.validation
-        if len(validation) == 0:
+        settings, validation, group = self.settings, split.validation, split.train.group
+        if validation.total() == 0:
             log.warning("there is no validation data, so the last weights are kept, whatever select_by says.")
             return lambda step: float(step)
         if settings.select_by == "own-loss":
@@ -197,13 +201,15 @@ class Recommender:
             )  # fmt: skip
         metric, k, clean = parse_criterion(settings.select_by)
         if clean:
-            if not validation.has_flags:
+            if not group.any(validation.has_flags):
                 raise ConfigError(
                     f"select_by is '{settings.select_by}', but it is not known which interactions are noise."
                 )
             validation = validation.take(~validation.is_false_positive)
         relevant = some_users(validation, settings.validation_users).csr
-        return lambda step: evaluate(training.model, relevant, split.train.csr, [k]).overall[f"{metric}@{k}"]
+        return lambda step: evaluate(training.model, relevant, split.train.csr, [k], group=group).overall[
+            f"{metric}@{k}"
+        ]
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
         """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
@@ -213,9 +219,10 @@ class Recommender:
         model, split = self._fitted()
         test = split if test is None else test
         wanted, unwanted = (test.test, test.test_false_positives) if isinstance(test, Split) else (test, None)
-        if len(wanted) == 0:
+        if wanted.total() == 0:
             raise DataError("the test set is empty: give at least one interaction that is not known to be noise.")
-        return evaluate(model, wanted.csr, self._seen(split), ks, None if unwanted is None else unwanted.csr)
+        unwanted_items = None if unwanted is None else unwanted.csr
+        return evaluate(model, wanted.csr, self._seen(split), ks, unwanted_items, wanted.group)
 
     def recommend(
         self,
@@ -321,6 +328,16 @@ class Recommender:
     @staticmethod
     def _seen(split: Split) -> CSR:
         return split.train.csr.union(split.validation.csr)
+
+
+def _saving(checkpoint: Path, group: Group) -> Callable[[dict[str, Any]], None]:
+    """Write a checkpoint on the first rank; the state of the others is the same."""
+
+    def save(state: dict[str, Any]) -> None:
+        if group.is_first:
+            save_checkpoint(checkpoint, state)
+
+    return save
 
 
 def settings_of(run: RunFolder) -> Settings:

@@ -1,13 +1,21 @@
 """recsieve train"""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recsieve.cli.options import Columns, Data, Json, K, KCore, Log, Seed, SplitBy, reads_log
+
+if TYPE_CHECKING:
+    from recsieve.group import Group
+    from recsieve.training import Event
 
 
 @reads_log
@@ -75,9 +83,8 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train one recommender on a log and write its run folder."""
-    from recsieve.cli.progress import training_progress
     from recsieve.experiments.run import DataSource, train_and_save
-    from recsieve.experiments.tracking import logging_to
+    from recsieve.group import is_restarted, join
     from recsieve.recommender import DEFAULT_KS
     from recsieve.settings import make_settings
 
@@ -109,8 +116,12 @@ def train(
     )
     source = DataSource(data, validation, test, split=split, k_core=k_core, **columns)
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{model}-{denoiser}-{seed}"
-    with training_progress(f"{model} {denoiser}", select_by) as progress, logging_to(log, folder, progress) as follow:
-        result = train_and_save(source, settings, folder, ks=k or DEFAULT_KS, resume=resume, progress=follow)
+    with join() as group, _following(group, f"{model} {denoiser}", select_by, log, folder) as follow:
+        result = train_and_save(
+            source, settings, folder, ks=k or DEFAULT_KS, resume=resume or is_restarted(), progress=follow, group=group
+        )
+    if not group.is_first:
+        return
     from recsieve.reporting.run import write_run_page
 
     page = write_run_page(result.folder)
@@ -125,6 +136,22 @@ def train(
         typer.echo("\n".join(choice_lines(choice)))
     show(metrics_table(result.metrics["test"], "test, full ranking"))
     typer.echo(f"run folder: {result.folder}\npage: {page}")
+
+
+@contextmanager
+def _following(
+    group: Group, label: str, select_by: str, log: str | None, folder: Path
+) -> Iterator[Callable[[Event], None] | None]:
+    """Show and log what happens on the first rank; the others say only what stops them."""
+    from recsieve.cli.progress import training_progress
+    from recsieve.experiments.tracking import logging_to
+
+    if not group.is_first:
+        logging.getLogger().setLevel(logging.ERROR)
+        yield None
+        return
+    with training_progress(label, select_by) as progress, logging_to(log, folder, progress) as follow:
+        yield follow
 
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:
