@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.auto import Choice, Contest, hold_contest
@@ -222,7 +223,7 @@ class Recommender:
         if wanted.total() == 0:
             raise DataError("the test set is empty: give at least one interaction that is not known to be noise.")
         unwanted_items = None if unwanted is None else unwanted.csr
-        return evaluate(model, wanted.csr, self._seen(split), ks, unwanted_items, wanted.group)
+        return evaluate(model, wanted.csr, self.seen(), ks, unwanted_items, wanted.group)
 
     def recommend(
         self,
@@ -237,7 +238,7 @@ class Recommender:
         A user who is not in the training data is an error, or with `unknown="popular"` gets the most popular items,
         with `popular` true and no score.
         """
-        model, split = self._fitted()
+        _, split = self._fitted()
         if k < 1:
             raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
         ids = split.train.user_ids
@@ -255,9 +256,7 @@ class Recommender:
                 f"{len(strangers)} of {len(asked)} users are not in the training data ({some}): leave them out, or ask "
                 "for popular items for unknown users."
             )
-        known = codes.drop_nulls().to_numpy()
-        top, scores = rank_items(model, known, k, self._seen(split) if exclude_seen else None)
-        lists = _lists(asked.filter(codes.is_not_null()), top, scores, split.train.item_ids, popular=False)
+        lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.seen() if exclude_seen else None)
         favourites = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
         popular = np.tile(favourites, (len(strangers), 1))
         return pl.concat(
@@ -268,6 +267,17 @@ class Recommender:
                 ),
             ]
         )
+
+    def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
+        """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
+        model, split = self._fitted()
+        top, scores = rank_items(model, users, k, seen)
+        return _lists(split.train.user_ids.gather(users), top, scores, split.train.item_ids, popular=False)
+
+    def seen(self) -> CSR:
+        """What each user has in training and validation."""
+        _, split = self._fitted()
+        return split.train.csr.union(split.validation.csr)
 
     def save(self, folder: Path | str) -> None:
         """Write a run folder; a folder that holds something else is refused."""
@@ -324,10 +334,6 @@ class Recommender:
         if self.model is None or self.split is None:
             raise RunError("this recommender has not been trained: call fit first.")
         return self.model, self.split
-
-    @staticmethod
-    def _seen(split: Split) -> CSR:
-        return split.train.csr.union(split.validation.csr)
 
 
 def _saving(checkpoint: Path, group: Group) -> Callable[[dict[str, Any]], None]:

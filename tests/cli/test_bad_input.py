@@ -138,8 +138,10 @@ def test_unknown_users_are_named(recsieve, run_folder):
     assert refused(recsieve("recommend", run_folder, "--user", "nobody"), "nobody")
 
 
-def test_lists_can_only_be_written_in_a_known_format(recsieve, run_folder):
+def test_lists_can_only_be_written_in_a_known_format_or_to_a_folder_of_their_own(recsieve, run_folder, tmp_path):
     assert refused(recsieve("recommend", run_folder, "--out", "lists.xlsx"), ".parquet or .csv")
+    assert refused(recsieve("recommend", run_folder, "--user", "Zoë 3", "--out", tmp_path / "lists"), "all users")
+    assert refused(recsieve("recommend", run_folder, "--out", run_folder), "no lists of recsieve")
 
 
 def test_simulation_refuses_in_one_line(recsieve, tmp_path, run_folder):

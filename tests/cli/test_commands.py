@@ -50,6 +50,16 @@ def test_recommendations_hold_nothing_the_user_has_unless_asked(recsieve, run_fo
     assert pl.read_parquet(out).join(seen, on=["user", "item"], how="semi").height == seen.height
 
 
+def test_lists_of_everybody_are_written_to_a_folder_and_gone_on_with(recsieve, run_folder, tmp_path):
+    answer = recsieve("recommend", run_folder, "--k", 3, "--out", tmp_path / "lists")
+    assert "lists of 40 users in 1 parts" in answer.out
+    again = recsieve("recommend", run_folder, "--k", 3, "--out", tmp_path / "lists")
+    assert (again.code, again.out) == (0, answer.out)
+    whole = tmp_path / "whole.parquet"
+    assert recsieve("recommend", run_folder, "--k", 3, "--out", whole).code == 0
+    assert pl.read_parquet(tmp_path / "lists" / "*.parquet").equals(pl.read_parquet(whole))
+
+
 def test_unknown_users_get_popular_items_if_asked_and_marked_as_such(recsieve, run_folder):
     answer = recsieve("recommend", run_folder, "--user", "nobody", "--unknown", "popular", "--k", 2, "--json")
     rows = json.loads(answer.out)

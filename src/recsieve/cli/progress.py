@@ -46,3 +46,26 @@ def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callab
                     )
 
         yield show
+
+
+@contextmanager
+def users_progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Draw a bar of users done, with an estimate of the time left; until the first, a line says what is going on."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.completed:,}/{task.total:,} users"),
+        TimeElapsedColumn(), TextColumn("about"), TimeRemainingColumn(), TextColumn("left"), console=console,
+    )  # fmt: skip
+    with ExitStack() as preparing, ExitStack() as drawing:
+        preparing.enter_context(console.status(f"{label}: reading and compiling"))
+        task = None
+
+        def show(done: int, total: int) -> None:
+            nonlocal task
+            if task is None:
+                preparing.close()
+                drawing.enter_context(bar)
+                task = bar.add_task(label, completed=done, total=total)
+            bar.update(task, completed=done)
+
+        yield show

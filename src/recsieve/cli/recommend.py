@@ -1,12 +1,14 @@
 """recsieve recommend"""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from recsieve.cli.options import Json, Run
+from recsieve.errors import ConfigError
 
 
 def recommend(
@@ -17,10 +19,18 @@ def recommend(
     unknown: Annotated[
         Literal["error", "popular"], typer.Option(help="For users who are not in the data: an error, or popular items.")
     ] = "error",
-    out: Annotated[Path | None, typer.Option(help="Write to this .parquet or .csv file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write to this .parquet or .csv file; a name without an ending is a folder of Parquet parts for all "
+            "users of a large log, and the same command goes on with it after a stop."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recommend items for users, with your own ids."""
+    if out is not None and not out.suffix:
+        return _write_folder(run, user, k, out, include_seen=include_seen)
     from recsieve.recommender import Recommender
     from recsieve.reporting.export import write_frame
     from recsieve.reporting.tables import rows_table, show
@@ -37,3 +47,19 @@ def recommend(
         show(rows_table(("user", "rank", "item", "score"), rows))
         if lists.height > shown.height:
             typer.echo(f"… and {lists.height - shown.height:,} more rows: write them all with --out FILE.parquet")
+
+
+def _write_folder(run: Path, user: list[str] | None, k: int, out: Path, *, include_seen: bool) -> None:
+    """Write the lists of all users, each rank of a group its share."""
+    from recsieve.cli.progress import users_progress
+    from recsieve.group import join
+    from recsieve.list_folder import write_lists
+
+    if user:
+        raise ConfigError(f"{out} is a folder of the lists of all users: leave --user out, or give a .parquet file.")
+    with join() as group:
+        with users_progress("recommend") if group.is_first else nullcontext() as progress:
+            lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
+        group.any(False)  # all have ended
+    if group.is_first:
+        typer.echo(f"lists of {lists.users:,} users in {lists.n_parts:,} parts: {out}")

@@ -1,0 +1,143 @@
+"""The recommendations for all users of a run as a folder of Parquet parts, however many there are.
+
+A part is whole or not there, and those that are there are kept: the same call goes on where it was stopped. What the
+parts were made from stands in a file beside them, so that lists of two runs never get mixed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from recsieve.data.codes import blocks
+from recsieve.errors import ConfigError, RunError
+from recsieve.files import replacing, write_text
+from recsieve.group import ALONE, Group
+from recsieve.recommender import Recommender
+from recsieve.run_folder import RunFolder
+
+PART_ROWS = 1_000_000  # about as many in a part: little to hold in memory, little to lose, and not too many files
+BLOCK_USERS = 4096  # ranked between two reports of progress
+ABOUT = "_lists.json"  # readers of such folders leave out what begins with an underscore
+
+Progress = Callable[[int, int], None]  # users done, of how many
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What decides about the lists, and how users are shared out over parts."""
+
+    run: str  # a fingerprint of its files
+    k: int
+    exclude_seen: bool
+    users: int
+    users_per_part: int
+
+    @property
+    def n_parts(self) -> int:
+        return -(-self.users // self.users_per_part)
+
+    def users_of(self, part: int) -> range:
+        """The codes of the users of a part."""
+        first = part * self.users_per_part
+        return range(first, min(first + self.users_per_part, self.users))
+
+
+def write_lists(
+    run: Path | str,
+    folder: Path | str,
+    k: int = 10,
+    *,
+    exclude_seen: bool = True,
+    group: Group = ALONE,
+    progress: Progress | None = None,
+) -> Lists:
+    """Write the k best items of every user, with the columns of `Recommender.recommend`; goes on where it was stopped.
+
+    The ranks of a group write every n-th part each, on all cores that torch may use.
+    """
+    if k < 1:
+        raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
+    recommender = Recommender.load(run)
+    n_users = recommender.trained().n_users
+    lists = Lists(_fingerprint(RunFolder(run)), k, exclude_seen, n_users, max(1, PART_ROWS // k))
+    if group.is_first:
+        _prepare(Path(folder), lists)
+    group.any(False)  # the others wait, so that they do not take what the first has begun for something else
+    _prepare(Path(folder), lists)
+    own = range(group.rank, lists.n_parts, group.size)
+    missing = [part for part in own if not part_path(folder, part).exists()]
+    count = _Count(progress, total=sum(len(lists.users_of(part)) for part in own))
+    count.add(count.total - sum(len(lists.users_of(part)) for part in missing))
+    seen = recommender.seen() if exclude_seen and missing else None
+    for part in missing:
+        users, frames = lists.users_of(part), []
+        for block in blocks(len(users), BLOCK_USERS):
+            frames.append(recommender.lists_for(np.array(users[block], np.int32), k, seen))
+            count.add(len(users[block]))
+        _write(pl.concat(frames), part_path(folder, part))
+    return lists
+
+
+class _Count:
+    """Tells how many users are done."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self.total, self._done = progress, total, 0
+
+    def add(self, users: int) -> None:
+        self._done += users
+        if self._progress is not None:
+            self._progress(self._done, self.total)
+
+
+def part_path(folder: Path | str, part: int) -> Path:
+    """Where a part is."""
+    return Path(folder) / f"part-{part:05}.parquet"
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    for left in path.parent.glob(f".{path.name}.*"):  # by a process that was killed
+        left.unlink()
+    with replacing(path) as temporary:
+        frame.write_parquet(temporary)
+
+
+def _prepare(folder: Path, lists: Lists) -> None:
+    """Write down what the parts are made from, or refuse a folder that holds anything else."""
+    about = folder / ABOUT
+    if about.exists():
+        before = _read(about)
+        differing = [name for name, value in asdict(lists).items() if before.get(name) != value]
+        if differing:
+            raise RunError(
+                f"{folder} holds lists that were made with another {', '.join(differing)}: give another folder by "
+                "--out, or remove this one."
+            )
+        return
+    if folder.is_file() or (folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir())):
+        raise RunError(f"{folder} holds something that is no lists of recsieve: give another folder by --out.")
+    write_text(about, json.dumps(asdict(lists), indent=2) + "\n")
+
+
+def _read(about: Path) -> dict[str, object]:
+    try:
+        return dict(json.loads(about.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise RunError(f"{about} is damaged or not of recsieve: give another folder by --out.") from None
+
+
+def _fingerprint(run: RunFolder) -> str:
+    """The SHA-256 of the files that decide about the lists."""
+    digest = hashlib.sha256()
+    for path in (run.model, run.offset, run.ids, run.interactions):
+        if path.exists():
+            with path.open("rb") as file:
+                digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
