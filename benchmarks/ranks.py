@@ -53,7 +53,7 @@ def train(model: str, strategy: str, steps: int, group: Group) -> dict[str, Any]
     network = MODELS[model](data.csr, torch.Generator().manual_seed(1))
     denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
     loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
-    plan = TrainingPlan(epochs=10_000, patience=10_000, batch_size=BATCH_SIZE, negatives=NEGATIVES, learning_rate=0.005)
+    plan = TrainingPlan(epochs=10_000, patience=10_000, batch_size=BATCH_SIZE, negatives=NEGATIVES)
     training = Training(network, loss, data, plan)
     losses: list[float] = []
     for event in training.run(lambda step: -step):

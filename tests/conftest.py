@@ -1,5 +1,9 @@
 """What every test may ask for."""
 
+import os
+import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -117,7 +121,7 @@ def in_ranks():
                 raise GroupError(f"rank {self.rank} has lost the others") from None
             return all_said
 
-        def _gather_alike(self, tensor):
+        def gather_alike(self, tensor):
             return self._exchange(tensor.clone())
 
         def add_up(self, tensor):
@@ -142,6 +146,43 @@ def in_ranks():
                 raise
 
         with ThreadPoolExecutor(n) as threads:
-            return [result.result() for result in [threads.submit(one, rank) for rank in range(n)]]
+            results = [threads.submit(one, rank) for rank in range(n)]
+        errors = [result.exception() for result in results if result.exception() is not None]
+        if errors:  # what went wrong, and not that others have noticed it
+            raise min(errors, key=lambda error: isinstance(error, GroupError))
+        return [result.result() for result in results]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def start_ranks():
+    """A function that starts the processes of a group as torchrun does, without the seconds that torchrun needs.
+
+    Each rank is given as the module to run and its arguments. Those that are still running at the end are killed.
+    """
+    started = []
+
+    def start(ranks, **environment):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        group = {"WORLD_SIZE": str(len(ranks)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        group |= {"TORCHELASTIC_RUN_ID": "test", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", **environment}
+        for rank, words in enumerate(ranks):
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", *map(str, words)],
+                    cwd=Path(__file__).parents[1],
+                    text=True,
+                    env=os.environ | group | {"RANK": str(rank)},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+            )
+        return started[-len(ranks) :]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

@@ -4,6 +4,7 @@ from torch.nn import functional
 
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
+from recsieve.group import ALONE
 from recsieve.losses import CascadedLoss, DenoisedLoss, ReweightedBCE, TruncatedBCE
 
 
@@ -127,3 +128,47 @@ def test_the_cascaded_loss_says_what_it_needs():
     logits, labels = batch()
     with pytest.raises(ConfigError, match="give `users` and `items`"):
         CascadedLoss(KeepAll(), lambda users, items: logits)(logits, labels)
+
+
+def test_a_group_selects_over_the_batch_of_all_ranks_and_their_mean_gradient_is_that_of_one(in_ranks):
+    """As in DistributedDataParallel, which averages the gradients that the ranks have."""
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(24, generator=generator), (torch.arange(24) % 2).float()
+    parts = [slice(0, 15), slice(15, 18), slice(18, 24)]  # ranks may have different numbers of rows
+
+    def gradient(group, part):
+        own = logits[part].clone().requires_grad_()
+        loss = DenoisedLoss(Truncated(0.25, 1), group=group)
+        value = loss(own, labels[part])
+        value.backward()
+        return value.item(), own.grad
+
+    alone, whole = gradient(ALONE, slice(None))
+    found = in_ranks(3, lambda group: gradient(group, parts[group.rank]))
+    assert sum(value for value, _ in found) / 3 == pytest.approx(alone)
+    torch.testing.assert_close(torch.cat([own for _, own in found]) / 3, whole)
+    assert (whole == 0).sum() == 6  # what was dropped, wherever it was
+
+
+def test_places_bring_the_batch_of_all_ranks_into_its_order(in_ranks):
+    """The first of equal losses goes, so that the order decides."""
+    seen = []
+
+    class Remember:
+        def weights(self, batch):
+            seen.append(batch)
+            return torch.ones_like(batch.losses)
+
+    def weigh(group):
+        own = torch.arange(group.rank, 10, 2)
+        loss = DenoisedLoss(Remember(), group=group)
+        about = {"users": own.int(), "items": own.int(), "ids": own - 1, "places": own, "sample_weights": own.float()}
+        return loss.weigh(own.float(), torch.ones(5), **about)
+
+    for rank, weighed in enumerate(in_ranks(2, weigh)):
+        assert weighed.weights.tolist() == list(range(rank, 10, 2))
+        assert weighed.kept == 9  # the given weight of the first is 0
+    for batch in seen:
+        assert batch.users.tolist() == list(range(10))
+        assert batch.ids.tolist() == list(range(-1, 9))
+        assert batch.users.dtype == torch.int32

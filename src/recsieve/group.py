@@ -7,6 +7,7 @@ in the same order. Nothing is sent as a pickle.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import struct
 import sys
@@ -46,11 +47,26 @@ class Group:
             return [rows]
         import torch
 
-        lengths = [int(length) for length in self._gather_alike(torch.tensor([len(rows)], device=rows.device))]
+        return self.gather_known(
+            rows, [int(n) for n in self.gather_alike(torch.tensor([len(rows)], device=rows.device))]
+        )
+
+    def gather_known(self, rows: Tensor, lengths: list[int]) -> list[Tensor]:
+        """What each rank gives, where all know already how long that is."""
         padded = rows.new_zeros((max(lengths), *rows.shape[1:]))
         padded[: len(rows)] = rows
-        parts = self._gather_alike(padded) if padded.numel() else [padded] * self.size
+        parts = self.gather_alike(padded) if padded.numel() else [padded] * self.size
         return [part[:length] for part, length in zip(parts, lengths, strict=True)]
+
+    def gather_alike(self, tensor: Tensor) -> list[Tensor]:
+        """What each rank gives, all of one shape."""
+        import torch
+        import torch.distributed as dist
+
+        parts = [torch.empty_like(tensor) for _ in range(self.size)]
+        with self._talking():
+            dist.all_gather(parts, tensor)
+        return parts
 
     def add_up(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all ranks, the same bits on each."""
@@ -107,21 +123,13 @@ class Group:
                 dist.broadcast(tensor, 0)
         return tensor
 
-    def _gather_alike(self, tensor: Tensor) -> list[Tensor]:
-        import torch
-        import torch.distributed as dist
-
-        parts = [torch.empty_like(tensor) for _ in range(self.size)]
-        with self._talking():
-            dist.all_gather(parts, tensor)
-        return parts
-
     @contextmanager
     def _talking(self) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            reason = str(error).splitlines()[0]
+            # Without the place in gloo's source that it begins with, and the advice that it ends with.
+            reason = re.sub(r"^\[\S*\] ", "", str(error).splitlines()[0]).partition(". ")[0]
             raise GroupError(
                 f"rank {self.rank} has lost the others ({reason}): one of them has stopped and says why, or its host "
                 "cannot be reached; start the group again to go on."

@@ -53,18 +53,19 @@ class GroupStep(Stepper):
     def _gather_rows(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """The rows of each table that have a gradient on any rank, and the gradients, rank after rank."""
         own = [self._own_rows(table) for table in self._tables]
-        lengths = torch.tensor([[len(rows) for rows, _ in own]])  # (1, tables)
-        rows = self._group.gather(torch.cat([rows for rows, _ in own]))
-        values = self._group.gather(torch.cat([values.reshape(-1) for _, values in own]))
-        parts: list[list[tuple[Tensor, Tensor]]] = [[] for _ in self._tables]
-        for rank, of_tables in enumerate(torch.cat(self._group.gather(lengths)).tolist()):
-            places = rows[rank].split(of_tables)
-            widths = [n * table.shape[1] for n, table in zip(of_tables, self._tables, strict=True)]
-            for part, place, value in zip(parts, places, values[rank].split(widths), strict=True):
-                part.append((place, value))
+        counts = torch.stack(self._group.gather_alike(torch.tensor([len(rows) for rows, _ in own]))).tolist()
+        sizes = [[size for n, table in zip(c, self._tables, strict=True) for size in _sizes(n, table)] for c in counts]
+        # One message for all tables: the bits of row numbers travel as if they were gradients.
+        message = torch.cat([part for rows, values in own for part in (rows.view(torch.float32), values.reshape(-1))])
+        messages = self._group.gather_known(message, [sum(size) for size in sizes])
+        parts = [message.split(size) for message, size in zip(messages, sizes, strict=True)]
         return [
-            (table, torch.cat([place for place, _ in part]), torch.cat([v for _, v in part]).view(-1, table.shape[1]))
-            for table, part in zip(self._tables, parts, strict=True)
+            (
+                table,
+                torch.cat([part[2 * place] for part in parts]).view(torch.int64),
+                torch.cat([part[2 * place + 1] for part in parts]).view(-1, table.shape[1]),
+            )
+            for place, table in enumerate(self._tables)
         ]
 
     def _own_rows(self, table: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,3 +76,8 @@ class GroupStep(Stepper):
         distinct, places = self._optimizer.rows_of(table).distinct(np.ascontiguousarray(rows.numpy()))
         sums = sums_by_place(values.contiguous().numpy(), places, len(distinct))
         return torch.from_numpy(distinct), torch.from_numpy(sums)
+
+
+def _sizes(n_rows: int, table: Tensor) -> tuple[int, int]:
+    """How many float32 the numbers of some rows and their gradients take in a message."""
+    return 2 * n_rows, n_rows * table.shape[1]
