@@ -7,13 +7,12 @@ milliseconds). Ratings are lines of user,item,rating,timestamp in 2014, of item,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from recsieve.data.raw.blocks import Block, cells, json_fields, without_header
-from recsieve.data.raw.source import ITEM, TIME, USER, existing, rated
+from recsieve.data.raw.source import ITEM, TIME, USER, Rated, existing
 from recsieve.errors import DataError
 
 _FIELDS = {
@@ -26,16 +25,8 @@ _ASIN_LENGTH = 10
 _HEADER = b"user_id,"
 
 
-@dataclass(frozen=True)
-class Amazon:
-    """Purchases with ratings; one that was rated below `below` is a false positive."""
-
-    source: Path
-    below: float = 3.0
-
-    @property
-    def rule(self) -> str:
-        return f"rating < {self.below:g}"
+class Amazon(Rated):
+    """Purchases with ratings."""
 
     def files(self) -> list[Path]:
         if existing(self.source).is_dir():
@@ -43,7 +34,7 @@ class Amazon:
         return [self.source]
 
     def rows(self, block: Block) -> pl.DataFrame:
-        return rated(_from_json(block) if block.text[:100].lstrip()[:1] == b"{" else _from_cells(block), self.below)
+        return self.flagged(_from_json(block) if block.text[:100].lstrip()[:1] == b"{" else _from_cells(block))
 
 
 def _from_json(block: Block) -> pl.DataFrame:

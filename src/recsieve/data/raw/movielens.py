@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from recsieve.data.raw.blocks import Block, cells, without_header
-from recsieve.data.raw.source import ITEM, TIME, USER, existing, rated
+from recsieve.data.raw.source import ITEM, TIME, USER, Rated, existing
 from recsieve.errors import DataError
 
 NAMES = ("ratings.dat", "u.data", "ratings.csv")
@@ -16,16 +15,8 @@ _CELLS = (USER, ITEM, "rating", TIME)
 _HEADER = b"userId,"
 
 
-@dataclass(frozen=True)
-class MovieLens:
-    """Movies seen, with ratings; one that was rated below `below` is a false positive."""
-
-    source: Path
-    below: float = 3.0
-
-    @property
-    def rule(self) -> str:
-        return f"rating < {self.below:g}"
+class MovieLens(Rated):
+    """Movies seen, with ratings."""
 
     def files(self) -> list[Path]:
         if existing(self.source).is_file():
@@ -36,7 +27,7 @@ class MovieLens:
         return found
 
     def rows(self, block: Block) -> pl.DataFrame:
-        return rated(_cells_of(block), self.below)
+        return self.flagged(_cells_of(block))
 
 
 def _cells_of(block: Block) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -41,10 +42,21 @@ def seconds(name: str) -> pl.Expr:
     return pl.when(time.abs() > 1e11).then(time / 1000).otherwise(time).floor().cast(pl.Int64, strict=False)
 
 
-def rated(rows: pl.DataFrame, below: float) -> pl.DataFrame:
-    """Rows with a rating as interactions; below the limit it is a false positive, and without one they are left out."""
-    flag = (number("rating") < below).alias(FLAG)
-    return rows.select(USER, ITEM, flag, seconds(TIME).alias(TIME)).drop_nulls(FLAG)
+@dataclass(frozen=True)
+class Rated:
+    """Interactions with ratings, of which those rated below `below` are false positives."""
+
+    source: Path
+    below: float = 3.0
+
+    @property
+    def rule(self) -> str:
+        return f"rating < {self.below:g}"
+
+    def flagged(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with a rating as interactions; those without one are left out."""
+        flag = (number("rating") < self.below).alias(FLAG)
+        return rows.select(USER, ITEM, flag, seconds(TIME).alias(TIME)).drop_nulls(FLAG)
 
 
 def existing(path: Path) -> Path:
