@@ -73,3 +73,29 @@ def test_the_page_in_the_repository_says_what_its_results_say(tmp_path, monkeypa
 def test_results_name_no_place_of_the_machine_that_made_them():
     for path in (ROOT / "findings" / "results").iterdir():
         assert not re.search(r"[\s\"=]/\w+/", path.read_text(encoding="utf-8")), path.name
+
+
+def cautions(epoch_sd=1.0, gain=0.05, of_clean=0.1, verdict="better"):
+    """What is cautioned of where a strategy has some gain and clean training another."""
+    rows = [
+        {"strategy": "CE", "role": "baseline", "epoch_selected": {"mean": 10, "sd": epoch_sd}},
+        {"strategy": "T-CE", "role": "strategy", "epoch_selected": {"mean": 30, "sd": 2},
+         "against_baseline": {"relative": gain, "verdict": verdict}},
+        {"strategy": "clean training (oracle)", "role": "oracle", "epoch_selected": {"mean": 10, "sd": 2},
+         "against_baseline": {"relative": of_clean}},
+    ]  # fmt: skip
+    result = {"config": {"metric": "ndcg@20"}, "rows": [{"noise": "natural", "model": "gmf", **row} for row in rows]}
+    return "\n".join(findings._cautions({"shop": result}))
+
+
+def test_a_gain_beyond_that_of_clean_training_is_told_to_be_something_else_than_denoising():
+    assert "T-CE, gmf on shop (+20.0\xa0%, clean training +10.0\xa0%)" in cautions(gain=0.2)
+    assert cautions(gain=0.2, verdict="no difference found") == ""
+
+
+def test_seeds_that_end_at_very_different_epochs_are_told():
+    assert "CE, gmf on shop (10 ± 11)" in cautions(epoch_sd=11.0)
+
+
+def test_where_there_is_nothing_to_be_cautious_of_nothing_is_said():
+    assert cautions() == ""

@@ -54,6 +54,7 @@ def write_findings(results: Mapping[str, Mapping[str, Any]], path: Path) -> None
         "written by hand. Each number is a mean over seeds on a clean test by full ranking, and a verdict is given "
         "only where the difference passes a test over users and seeds, corrected for all comparisons on the same data.",
         *_outcomes(results),
+        *_cautions(results),
         *_chart(charts, "effects", "The change against plain CE, with 95 % intervals"),
         "## All verdicts",
         _verdict_table(results),
@@ -98,6 +99,34 @@ def _outcomes(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for heading, entries in found.items()
     ]
     return ["## Where denoising helps", "\n".join(lines)]
+
+
+def _cautions(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Why a gain may be something else than denoising, where the numbers say so."""
+    oracle = {(name, row["model"]): _gain(row) for name, _, row in _natural(results) if row["role"] == "oracle"}
+    beyond, uneven = [], []
+    for name, _, row in _natural(results):
+        what, known, epoch = f"{row['strategy']}, {row['model']} on {name}", (name, row["model"]), row["epoch_selected"]
+        if row["role"] == "strategy" and known in oracle and _gain(row) > oracle[known] and _is_better(row):
+            beyond.append(f"{what} ({percent(_gain(row))}, clean training {percent(oracle[known])})")
+        if row["role"] in ("baseline", "strategy") and epoch["sd"] > epoch["mean"]:
+            uneven.append(f"{what} ({epoch['mean']:.0f} ± {epoch['sd']:.0f})")
+    lines = [
+        "- **Better than training without the known noise**, so that it cannot be this noise alone that is avoided: "
+        f"{'; '.join(beyond)}.",
+        "- **Seeds that ended at very different epochs**, some of them perhaps on a plateau that the patience was too "
+        f"short for; what is held against them may gain by that: {'; '.join(uneven)}.",
+    ]
+    told = [line for line, found in zip(lines, (beyond, uneven), strict=True) if found]
+    return ["## What to be cautious of", "\n".join(told)] if told else []
+
+
+def _gain(row: Row) -> float:
+    return float(row["against_baseline"]["relative"])
+
+
+def _is_better(row: Row) -> bool:
+    return bool(row["against_baseline"]["verdict"] == "better")
 
 
 def outcome(row: Row) -> str:
