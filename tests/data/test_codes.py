@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.codes import blocks, count, places, values_by_code
+from recsieve.data.codes import blocks, count, merged_values, places, values_by_code
 from recsieve.errors import DataError
 
 N = 5
@@ -23,6 +23,14 @@ def test_the_values_of_each_code_are_sorted_and_each_is_there_once(pairs):
     assert rows == [sorted({value for each, value in pairs if each == code}) for code in range(N)]
     assert len(values) == len(set(pairs))
     assert (offsets.dtype, values.dtype) == (np.int64, np.int32)
+
+
+@given(PAIRS, PAIRS)
+def test_two_groupings_are_merged_into_the_grouping_of_both(pairs, more):
+    grouped = [values_by_code(*columns(each), N) for each in (pairs, more, pairs + more)]
+    offsets, values = merged_values(*grouped[0], *grouped[1])
+    assert offsets.tolist() == grouped[2][0].tolist()
+    assert values.tolist() == grouped[2][1].tolist()
 
 
 @given(PAIRS)

@@ -38,6 +38,15 @@ def values_by_code(
     return offsets, grouped if kept == len(grouped) else grouped[:kept].copy()
 
 
+def merged_values(
+    offsets: NDArray[np.int64], values: NDArray[np.int32], others: NDArray[np.int64], more: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The values that each code has in either of two groupings by `values_by_code`."""
+    merged_offsets, merged = np.empty_like(offsets), np.empty(len(values) + len(more), np.int32)
+    kept = _merge(offsets, values, others, more, merged_offsets, merged)
+    return merged_offsets, merged if kept == len(merged) else merged[:kept].copy()
+
+
 def places(codes: NDArray[np.integer[Any]], order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
     """Of each row, how many with its code come before it in an order of all rows."""
     _refuse_outside(codes, n)
@@ -82,6 +91,26 @@ def _sort_each(offsets: Any, grouped: Any) -> int:
                 grouped[kept] = value
                 kept += 1
     offsets[-1] = kept
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _merge(offsets: Any, values: Any, others: Any, more: Any, merged_offsets: Any, merged: Any) -> int:
+    """Go through both sorted lists of each code at once; gives how many values there are."""
+    kept = 0
+    for code in range(len(offsets) - 1):
+        merged_offsets[code] = kept
+        here, there, end, other_end = offsets[code], others[code], offsets[code + 1], others[code + 1]
+        while here < end or there < other_end:
+            if there == other_end or (here < end and values[here] <= more[there]):
+                merged[kept] = values[here]
+                there += there < other_end and values[here] == more[there]
+                here += 1
+            else:
+                merged[kept] = more[there]
+                there += 1
+            kept += 1
+    merged_offsets[-1] = kept
     return kept
 
 

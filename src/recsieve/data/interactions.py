@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.codes import count, values_by_code
+from recsieve.data.codes import count, merged_values, values_by_code
 from recsieve.errors import DataError
 from recsieve.group import ALONE, Group
 
@@ -44,8 +44,7 @@ class CSR:
 
     def union(self, other: CSR) -> CSR:
         """The pairs that are in either of two."""
-        users = np.concatenate([self.users(), other.users()])
-        return CSR.from_pairs(users, np.concatenate([self.items, other.items]), self.n_users, self.n_items)
+        return CSR(*merged_values(self.offsets, self.items, other.offsets, other.items), self.n_items)
 
     def users(self) -> NDArray[np.int32]:
         """The user of each stored pair."""
