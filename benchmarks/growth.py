@@ -1,6 +1,6 @@
 """How time and memory grow: one epoch of GMF from a folder of Parquet parts, at 1 to 100 million interactions.
 
-python -m benchmarks.growth [MILLIONS ...] [--users 10000] [--threads 2] [--result FILE] [--data FOLDER]
+python -m benchmarks.growth [MILLIONS ...] [--users 10000] [--threads 2] [--result FILE] [--data FOLDER] [--note TEXT]
 
 The log is made beforehand by a process of its own and removed afterwards; `--keep` leaves it, and a log that is there
 is used. What is measured happens in one process, stage by stage, as `recsieve train` does it.
@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
             threads=options.threads,
         )  # fmt: skip
         command = f"python -m benchmarks.growth {millions:g} --users {options.users} --threads {options.threads}"
-        size = {"millions": millions, "command": command, **json.loads(out.splitlines()[-1]), "machine": machine}
+        about = {"millions": millions, "command": command, "note": options.note}
+        size = {**about, **json.loads(out.splitlines()[-1]), "machine": machine}
         write_size(options.result, size)
         print(json.dumps(size["stages"], indent=1))
         if not options.keep:
@@ -75,6 +76,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--result", type=Path, default=ROOT / "benchmarks" / "results" / "growth.json")
     parser.add_argument("--data", type=Path, default=ROOT / "build" / "growth", help="where the logs are made")
+    parser.add_argument("--note", default="", help="what else is to be known of the machine, e.g. that it was quiet")
     parser.add_argument("--keep", action="store_true", help="do not remove the logs afterwards")
     return parser.parse_args(arguments)
 

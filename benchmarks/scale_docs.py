@@ -133,7 +133,11 @@ def growth_chart(sizes: list[dict[str, Any]]) -> alt.HConcatChart:
         for size in sizes
     ]
     axes = {"seconds": "seconds an epoch", "gigabytes": "peak memory in GB"}
-    across = alt.X("interactions:Q", title="million interactions", scale=alt.Scale(type="log"))
+    measured = [row["interactions"] for row in rows]
+    across = alt.X(
+        "interactions:Q", title="million interactions", axis=alt.Axis(values=measured),
+        scale=alt.Scale(type="log", domain=[min(measured), max(measured)], nice=False),
+    )  # fmt: skip
     panels = [
         alt.Chart(alt.Data(values=rows), width=260, height=220)
         .mark_line(point=True)
@@ -157,12 +161,21 @@ def _stage_row(name: str, stage: dict[str, float]) -> str:
 def _machines(sizes: list[dict[str, Any]]) -> str:
     """What it was measured on, and how busy that was."""
     machine = sizes[-1]["machine"]
-    loads = ", ".join(f"{size['machine']['load_at_start'][0]:g} ({size['millions']:g} million)" for size in sizes)
+    notes = {note: [size["millions"] for size in sizes if _note(size) == note] for note in map(_note, sizes)}
+    said = " ".join(f"{_listed(millions)} million: {note}." for note, millions in notes.items())
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']:g} GB, torch {machine['torch']}, "
-        f"{machine['date'][:10]}. The load of the machine before each size was {loads}: more than 0 means that other "
-        "work may have been under way, and times are longer than they would be."
+        f"{machine['date'][:10]}. {said}"
     )
+
+
+def _note(size: dict[str, Any]) -> str:
+    busy = "other work was under way, so that times are longer than they would be, and memory is the same"
+    return str(size["note"] or busy)
+
+
+def _listed(numbers: list[float]) -> str:
+    return ", ".join(f"{number:g}" for number in numbers)
 
 
 def _reading_bytes(size: dict[str, Any]) -> float:
@@ -189,7 +202,7 @@ def _billion(size: dict[str, Any]) -> dict[str, Any]:
         ("users", f"{gb['users']:,.0f} GB", "bytes a user"),
         ("items", f"{gb['items']:,.1f} GB", "bytes an item"),
         ("reading, for a while", f"{reading:,.0f} GB", "bytes a row while reading"),
-        ("an epoch", f"{hours:,.1f} core hours", "rows a second a core"),
+        ("an epoch in one process", f"{hours:,.1f} core hours", "rows a second a core"),
         (
             "lists for all users",
             f"{ranking:,.0f} core hours",
