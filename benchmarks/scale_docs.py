@@ -34,20 +34,21 @@ the same command goes on after a stop.
 
 ```sh
 recsieve simulate --out log
-recsieve train log --false-positive 'dwell_seconds < 10' --validation-users 100 --out runs/log
+recsieve train log --false-positive 'rating < 3' --validation-users 100 --out runs/log
 recsieve recommend runs/log --k 10 --out lists
 ```
 
-On several machines: [More than one machine](cluster.md). There the ranks of
-`torchrun -m recsieve recommend RUN --out FOLDER` write every n-th part each.
+On several machines `torchrun` starts the same commands ([decision 12](decisions/0012-n-ranks-equal-one.md)); the ranks
+of `torchrun -m recsieve recommend RUN --out FOLDER` write every n-th part each.
 
 ## Measured
 
 One epoch of GMF with T-CE ({factors} factors, batches of {batch_size:,}) from a folder of Parquet parts with ids that
-are text, simulated with few popular items and active users, of which {train_share:.0%} is for training. One process
-with {threads} threads does all that `recsieve train` does: reads, merges repeats, splits, trains, validates, writes the
-split, a checkpoint and the weights, and tests. Validation and test rank all items for {users_ranked:,} users each.
-"From log to test" is all of that together, and the peak is that of the whole process.
+are text, simulated with few popular items and active users; every hundredth row repeats a pair, and
+{train_share:.0%} are for training. One process with {threads} threads does all that `recsieve train` does: reads,
+merges repeats, splits, trains, validates, writes the split, a checkpoint and the weights, and tests. Validation and
+test rank all items for {users_ranked:,} users each. "From log to test" is all of that together, and the peak is that
+of the whole process. The commands are in the result file, e.g. `{command}`.
 
 | interactions | users | items | epoch | rows a second a core | from log to test | peak memory |
 |---|---|---|---|---|---|---|
@@ -76,8 +77,8 @@ Beside that come the ids themselves, about {base:,} MB for Python and its librar
 
 ## Calculated
 
-A billion interactions of 100 million users with {billion_items:,.1f} million items and {factors} factors, from the
-figures at {largest} million. Nothing in this table was run.
+A billion interactions of 100 million users with {billion_items:,.1f} million items and {factors} factors, if all goes
+on as at {largest} million. Nothing in this table was run, and it leaves out the ids themselves.
 
 | | | from |
 |---|---|---|
@@ -106,6 +107,7 @@ def scale_page() -> str:
         largest=f"{last['millions']:g}",
         machines=_machines(sizes),
         threads=last["machine"]["threads"],
+        command=last["command"],
         train_share=TRAIN_SHARE,
         users_ranked=last["users_ranked"],
         base=last["started_mb"],

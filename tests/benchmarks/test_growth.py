@@ -7,7 +7,7 @@ import pytest
 from benchmarks.growth import write_size
 from benchmarks.growth_stages import measure
 from benchmarks.large_log import LargeLog
-from benchmarks.scale_docs import growth_chart
+from benchmarks.scale_docs import ROOT, growth_chart, scale_page
 
 from benchmarks import large_log
 
@@ -55,6 +55,10 @@ def test_sizes_that_are_not_measured_again_stay(tmp_path):
         write_size(tmp_path / "growth.json", size)
     sizes = json.loads((tmp_path / "growth.json").read_text())["sizes"]
     assert sizes == [{"millions": 1, "x": 2}, {"millions": 10, "x": 3}]
+
+
+def test_the_page_shows_what_is_in_the_result_file():
+    assert (ROOT / "docs" / "scale.md").read_text(encoding="utf-8") == scale_page()
 
 
 def test_the_chart_draws_every_size():
