@@ -159,20 +159,21 @@ def in_ranks():
 def start_ranks():
     """A function that starts the processes of a group as torchrun does, without the seconds that torchrun needs.
 
-    Each rank is given as the module to run and its arguments. Those that are still running at the end are killed.
+    Each rank is given as the module to run and its arguments, `hosts` as the words that lead there, and `address` is
+    that of the first. Those that are still running at the end are killed.
     """
     started = []
 
-    def start(ranks, **environment):
+    def start(ranks, *, address="127.0.0.1", hosts=None):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        group = {"WORLD_SIZE": str(len(ranks)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        group |= {"TORCHELASTIC_RUN_ID": "test", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", **environment}
+        group = {"WORLD_SIZE": str(len(ranks)), "MASTER_ADDR": address, "MASTER_PORT": str(port)}
+        group |= {"TORCHELASTIC_RUN_ID": "test", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
         for rank, words in enumerate(ranks):
             started.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", *map(str, words)],
+                    [*(hosts[rank] if hosts else []), sys.executable, "-m", *map(str, words)],
                     cwd=Path(__file__).parents[1],
                     text=True,
                     env=os.environ | group | {"RANK": str(rank)},

@@ -3,14 +3,14 @@ import pytest
 import torch
 
 from recsieve.errors import GroupError
-from recsieve.group import ALONE, Group, current, is_restarted, join
+from recsieve.group import ALONE, Group, current, join, restarts
 
 
 def test_a_process_that_nobody_started_together_with_others_is_alone(monkeypatch):
     monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
     with join() as group:
         assert group == current() == ALONE
-    assert not is_restarted()
+    assert restarts() == 0
 
 
 def test_one_rank_of_torchrun_is_alone_and_listens_nowhere(monkeypatch):

@@ -128,11 +128,9 @@ class Group:
         try:
             yield
         except RuntimeError as error:
-            # Without the place in gloo's source that it begins with, and the advice that it ends with.
-            reason = re.sub(r"^\[\S*\] ", "", str(error).splitlines()[0]).partition(". ")[0]
             raise GroupError(
-                f"rank {self.rank} has lost the others ({reason}): one of them has stopped and says why, or its host "
-                "cannot be reached; start the group again to go on."
+                f"rank {self.rank} has lost the others ({_reason(error)}): one of them has stopped and says why, or "
+                "its host cannot be reached; start the group again to go on."
             ) from error
 
 
@@ -156,16 +154,30 @@ def join() -> Iterator[Group]:
     import torch.distributed as dist
 
     _stay_on_the_way_to(os.environ["MASTER_ADDR"])
-    dist.init_process_group("gloo")
+    try:
+        store, rank, size = next(dist.rendezvous("env://"))
+        # torchrun keeps its store when it starts the ranks again: they must not find the addresses of those before.
+        store = dist.PrefixStore(f"start {restarts()}", store)
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    except RuntimeError as error:
+        raise GroupError(
+            f"rank {os.environ['RANK']} cannot meet the others at {os.environ['MASTER_ADDR']} ({_reason(error)}): give "
+            "torchrun on every host the same address, one that all of them reach."
+        ) from error
     try:
         yield current()
     finally:
         dist.destroy_process_group()
 
 
-def is_restarted() -> bool:
-    """Whether torchrun has started the group again after one of it was lost."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+def restarts() -> int:
+    """How often torchrun has started the group again, after one of it was lost."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+
+
+def _reason(error: RuntimeError) -> str:
+    """What gloo says, without the place in its source that it begins with and the advice that it ends with."""
+    return re.sub(r"^\[\S*\] ", "", str(error).splitlines()[0]).partition(". ")[0]
 
 
 def _stay_on_the_way_to(address: str) -> None:

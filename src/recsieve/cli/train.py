@@ -84,7 +84,7 @@ def train(
 ) -> None:
     """Train one recommender on a log and write its run folder."""
     from recsieve.experiments.run import DataSource, train_and_save
-    from recsieve.group import is_restarted, join
+    from recsieve.group import join, restarts
     from recsieve.recommender import DEFAULT_KS
     from recsieve.settings import make_settings
 
@@ -118,7 +118,7 @@ def train(
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{model}-{denoiser}-{seed}"
     with join() as group, _following(group, f"{model} {denoiser}", select_by, log, folder) as follow:
         result = train_and_save(
-            source, settings, folder, ks=k or DEFAULT_KS, resume=resume or is_restarted(), progress=follow, group=group
+            source, settings, folder, ks=k or DEFAULT_KS, resume=resume or restarts() > 0, progress=follow, group=group
         )
     if not group.is_first:
         return
