@@ -88,7 +88,7 @@ class Sampler:
         has_room = (self._observed.counts() < data.n_items)[data.users]
         self._rest = np.flatnonzero(~has_room)
         self._sources = np.flatnonzero(has_room) if len(self._rest) else self._rest  # empty: all of them
-        self._by_user = _ByUser(data, self._observed, negatives) if by_user else None
+        self._by_user = _ByUser(data, self._observed, negatives) if by_user and self._own is None else None
 
     @property
     def rows_per_epoch(self) -> int:

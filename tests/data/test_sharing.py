@@ -156,3 +156,9 @@ def test_rows_are_numbered_anew_without_gaps_and_come_out_in_order(small_data, i
 
     for found in in_ranks(3, blocks):
         np.testing.assert_array_equal(np.concatenate([block.items for block in found]), data.items[kept])
+
+
+def test_ranks_that_do_not_have_the_same_files_are_told(parts, in_ranks, tmp_path):
+    (tmp_path / "part.parquet").write_bytes(next(parts.iterdir()).read_bytes())
+    with pytest.raises(DataError, match="were shared out to the ranks: give every host the same files"):
+        in_ranks(2, lambda group: load_split([parts, tmp_path][group.rank], group=group))

@@ -74,6 +74,7 @@ def read_rows(source: Source, names: Names, header: bool | None = None, group: G
             # Numbered while it is read: a log of text may be larger than memory, and its distinct ids seldom are.
             wanted[role] = wanted[role].cast(text_numbered())
     expressions = [*(column.alias(role) for role, column in wanted.items()), *map(pl.col, signals)]
+    whole = table.rows
     if not table.text_files:  # text has to be seen as a whole to know what its columns hold
         table = replace(table, rows=_of_own_users(table.rows, meaning[USER], group))
         expressions += [pl.col(ROW)] if group.size > 1 else []
@@ -84,7 +85,10 @@ def read_rows(source: Source, names: Names, header: bool | None = None, group: G
         )
     frame = _in_final_types(frame, meaning, names, table)
     if table.text_files:
-        frame = _of_own_users(frame.lazy(), USER, group).collect()
+        whole = frame.lazy()
+        frame = _of_own_users(whole, USER, group).collect()
+    if group.size > 1:
+        _refuse_lost_rows(frame, whole, table.name, group)
     return Rows(frame, columns, table.is_authors, table.is_clean)
 
 
@@ -93,6 +97,18 @@ def _of_own_users(rows: pl.LazyFrame, user: str, group: Group) -> pl.LazyFrame:
     if group.size == 1:
         return rows
     return rows.with_row_index(ROW).filter(pl.col(user).hash() % group.size == group.rank)
+
+
+def _refuse_lost_rows(own: pl.DataFrame, whole: pl.LazyFrame, name: str, group: Group) -> None:
+    """Raise an error if not every row is on one rank, as when hosts have versions of polars that hash differently."""
+    with readable(name):
+        n_rows = whole.select(pl.len()).collect().item()
+    shared_out = group.total(own.height)
+    if shared_out != n_rows:
+        raise DataError(
+            f"{name} has {n_rows:,} rows as rank {group.rank} sees it, but {shared_out:,} were shared out to the ranks"
+            ": give every host the same files and the same version of polars."
+        )
 
 
 def _find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:
