@@ -38,6 +38,14 @@ recsieve train log --false-positive 'rating < 3' --validation-users 100 --out ru
 recsieve recommend runs/log --k 10 --out lists
 ```
 
+The same from Python, here going on with what is there already:
+
+```python
+from recsieve.list_folder import write_lists
+
+write_lists("runs/log", "lists", k=10, progress=lambda users, total: None)
+```
+
 On several machines `torchrun` starts the same commands ([decision 12](decisions/0012-n-ranks-equal-one.md)); the ranks
 of `torchrun -m recsieve recommend RUN --out FOLDER` write every n-th part each.
 

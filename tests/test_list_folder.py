@@ -76,6 +76,15 @@ def test_the_ranks_of_a_group_share_the_parts_out(run, tmp_path, monkeypatch):
     assert is_what_recommend_gives(tmp_path / "lists", run)
 
 
+def test_going_on_keeps_to_the_parts_that_were_begun(run, tmp_path, monkeypatch):
+    folder = tmp_path / "lists"
+    begun = write_lists(run, folder, 3)
+    part_path(folder, 2).unlink()
+    monkeypatch.setattr(list_folder, "PART_ROWS", 100)  # as another version might have it
+    assert write_lists(run, folder, 3) == begun
+    assert is_what_recommend_gives(folder, run)
+
+
 def test_lists_of_another_run_or_length_do_not_get_mixed(run, split, tmp_path):
     folder = tmp_path / "lists"
     write_lists(run, folder, 3)
@@ -93,9 +102,10 @@ def test_a_folder_of_something_else_and_a_damaged_one_are_refused(run, tmp_path)
     with pytest.raises(RunError, match="no lists of recsieve"):
         write_lists(run, tmp_path, 3)
     (tmp_path / "lists").mkdir()
-    (tmp_path / "lists" / ABOUT).write_text("{")
-    with pytest.raises(RunError, match="damaged"):
-        write_lists(run, tmp_path / "lists", 3)
+    for text in ("{", "[]", '{"k": 3}', '{"run": "", "k": 3, "exclude_seen": true, "users": 9, "users_per_part": 0}'):
+        (tmp_path / "lists" / ABOUT).write_text(text)
+        with pytest.raises(RunError, match="damaged"):
+            write_lists(run, tmp_path / "lists", 3)
     with pytest.raises(ConfigError, match="k is 0"):
         write_lists(run, tmp_path / "new", 0)
     assert not (tmp_path / "new").exists()

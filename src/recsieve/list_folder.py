@@ -70,7 +70,7 @@ def write_lists(
     if group.is_first:
         _prepare(Path(folder), lists)
     group.any(False)  # the others wait, so that they do not take what the first has begun for something else
-    _prepare(Path(folder), lists)
+    lists = _prepare(Path(folder), lists)
     own = range(group.rank, lists.n_parts, group.size)
     missing = [part for part in own if not part_path(folder, part).exists()]
     count = _Count(progress, total=sum(len(lists.users_of(part)) for part in own))
@@ -109,28 +109,34 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
         frame.write_parquet(temporary)
 
 
-def _prepare(folder: Path, lists: Lists) -> None:
-    """Write down what the parts are made from, or refuse a folder that holds anything else."""
+def _prepare(folder: Path, lists: Lists) -> Lists:
+    """Write down what the parts are made from, or take up what is written there; anything else is refused."""
     about = folder / ABOUT
     if about.exists():
-        before = _read(about)
-        differing = [name for name, value in asdict(lists).items() if before.get(name) != value]
+        begun = _read(about)
+        differing = [
+            name for name in ("run", "k", "exclude_seen", "users") if getattr(begun, name) != getattr(lists, name)
+        ]
         if differing:
             raise RunError(
-                f"{folder} holds lists that were made with another {', '.join(differing)}: give another folder by "
+                f"{folder} holds lists that were made with another {' and '.join(differing)}: give another folder by "
                 "--out, or remove this one."
             )
-        return
+        return begun
     if folder.is_file() or (folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir())):
         raise RunError(f"{folder} holds something that is no lists of recsieve: give another folder by --out.")
     write_text(about, json.dumps(asdict(lists), indent=2) + "\n")
+    return lists
 
 
-def _read(about: Path) -> dict[str, object]:
+def _read(about: Path) -> Lists:
     try:
-        return dict(json.loads(about.read_text(encoding="utf-8")))
+        lists = Lists(**json.loads(about.read_text(encoding="utf-8")))
+        if lists.users_per_part >= 1:
+            return lists
     except (ValueError, TypeError):
-        raise RunError(f"{about} is damaged or not of recsieve: give another folder by --out.") from None
+        pass
+    raise RunError(f"{about} is damaged or not of recsieve: give another folder by --out.")
 
 
 def _fingerprint(run: RunFolder) -> str:

@@ -52,7 +52,7 @@ def test_recommendations_hold_nothing_the_user_has_unless_asked(recsieve, run_fo
 
 def test_lists_of_everybody_are_written_to_a_folder_and_gone_on_with(recsieve, run_folder, tmp_path):
     answer = recsieve("recommend", run_folder, "--k", 3, "--out", tmp_path / "lists")
-    assert "lists of 40 users in 1 parts" in answer.out
+    assert "lists of 40 users, Parquet parts: 1" in answer.out
     again = recsieve("recommend", run_folder, "--k", 3, "--out", tmp_path / "lists")
     assert (again.code, again.out) == (0, answer.out)
     whole = tmp_path / "whole.parquet"

@@ -62,4 +62,4 @@ def _write_folder(run: Path, user: list[str] | None, k: int, out: Path, *, inclu
             lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
         group.any(False)  # all have ended
     if group.is_first:
-        typer.echo(f"lists of {lists.users:,} users in {lists.n_parts:,} parts: {out}")
+        typer.echo(f"lists of {lists.users:,} users, Parquet parts: {lists.n_parts:,}, in {out}")
