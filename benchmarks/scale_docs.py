@@ -46,8 +46,8 @@ from recsieve.list_folder import write_lists
 write_lists("runs/log", "lists", k=10, progress=lambda users, total: None)
 ```
 
-On several machines `torchrun` starts the same commands ([decision 12](decisions/0012-n-ranks-equal-one.md)); the ranks
-of `torchrun -m recsieve recommend RUN --out FOLDER` write every n-th part each.
+On several machines `torchrun` starts the same commands ([More than one machine](cluster.md)); the ranks of
+`torchrun -m recsieve recommend RUN --out FOLDER` write every n-th part each.
 
 ## Measured
 
@@ -95,7 +95,7 @@ on as at {largest} million. Nothing in this table was run, and it leaves out the
 So one process needs about {memory:,.0f} GB while it trains and {reading_memory:,.0f} GB while it reads, most of the
 former for users. On ranks of `torchrun` the interactions, reading and evaluation are shared out, and every rank has all
 vectors: with {ranks} ranks each needs about {rank_memory:,.0f} GB. Vectors of {less} factors instead of {factors} take
-{factor_share:.0%} of the memory for users.
+{factor_share:.0%} of the memory for users; [sharded tables](cluster.md#tables-that-do-not-fit) divide it by the ranks.
 
 A step on several ranks exchanges at most {step_kb:,.0f} kB with batches of {batch_size:,} and {factors} factors:
 {gathered} bytes a row of the batch for the strategy, which sees the whole batch, and {per_row} bytes for each distinct
