@@ -92,6 +92,8 @@ on as at {largest} million. Nothing in this table was run, and it leaves out the
 |---|---|---|
 {billion}
 
+The test at the end of `recsieve train` is of all users: at {largest} million it would take {test_minutes:,.0f} minutes.
+
 So one process needs about {memory:,.0f} GB while it trains and {reading_memory:,.0f} GB while it reads, most of the
 former for users. On ranks of `torchrun` the interactions, reading and evaluation are shared out, and every rank has all
 vectors: with {ranks} ranks each needs about {rank_memory:,.0f} GB. Vectors of {less} factors instead of {factors} take
@@ -221,6 +223,7 @@ def _billion(size: dict[str, Any]) -> dict[str, Any]:
     ]
     other = size["held_bytes"]["user"] - 4 * NUMBER_BYTES * (size["factors"] - less)
     return {
+        "test_minutes": pair_seconds * size["users"] * size["items"] / threads / 60,
         "billion": "\n".join(f"| {what} | {value} | {source} |" for what, value, source in table),
         "billion_items": items / 1e6,
         "memory": sum(gb.values()),
