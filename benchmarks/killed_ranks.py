@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -54,9 +55,11 @@ def kill_at_random(
         wait, rank = draw.uniform(0, longest), draw.randrange(RANKS)
         time.sleep(wait)
         known |= set(ranks)
-        if process.poll() is None:
+        run = RunFolder(out)
+        if run.finished:
+            break
+        with suppress(ProcessLookupError):  # torchrun may be starting the group again
             os.kill(ranks[rank], signal.SIGKILL)
-            run = RunFolder(out)
             state = "training" if run.checkpoint.exists() else "reading or first steps"
             moments.append({"rank": rank, "seconds after start": round(wait, 1), "during": state})
     return moments

@@ -1,8 +1,8 @@
 """One run on the ranks of a group, for every model and strategy: the loss of each step, and the metrics at the end.
 
-python -m benchmarks.ranks FILE [--steps 500]                                       one process
-torchrun --nproc-per-node 3 -m benchmarks.ranks FILE [--steps 500]                  three ranks
-python -m benchmarks.ranks --compare FILE OTHER ...                                 how far they are apart
+python -m benchmarks.ranks FILE [--steps 500] [--models gmf neumf] [--learning-rate 1e-3]     one process
+torchrun --nproc-per-node 3 -m benchmarks.ranks FILE [the same]                               three ranks
+python -m benchmarks.ranks --compare FILE OTHER ...                                           how far they are apart
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Inter
     return log.take(~held_out), log.take(held_out)
 
 
-def train(model: str, strategy: str, steps: int, group: Group) -> dict[str, Any]:
+def train(model: str, strategy: str, steps: int, learning_rate: float, group: Group) -> dict[str, Any]:
     """Train on the group's shares of the log; what comes out is the same on each rank."""
     whole, test = make_log()
     popularity = torch.from_numpy(whole.item_counts())
@@ -53,7 +53,7 @@ def train(model: str, strategy: str, steps: int, group: Group) -> dict[str, Any]
     network = MODELS[model](data.csr, torch.Generator().manual_seed(1))
     denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
     loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
-    plan = TrainingPlan(epochs=10_000, patience=10_000, batch_size=BATCH_SIZE, negatives=NEGATIVES)
+    plan = TrainingPlan(10_000, 10_000, BATCH_SIZE, learning_rate, NEGATIVES)
     training = Training(network, loss, data, plan)
     losses: list[float] = []
     for event in training.run(lambda step: -step):
@@ -81,19 +81,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, nargs="+")
     parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
     if options.compare:
         one, *others = (json.loads(path.read_text()) for path in options.file)
         result = {str(other["ranks"]): compare(one, other) for other in others}
-        print(json.dumps({"steps": one["steps"], "difference from one process on this many ranks": result}, indent=1))
+        about = {name: one[name] for name in ("steps", "learning rate") if name in one}
+        print(json.dumps(about | {"largest difference from one process, by ranks": result}, indent=1))
         return
     torch.set_num_threads(1)
     with join() as group:
-        names = [f"{model} {strategy}" for model, strategy in product(MODELS, DENOISERS)]
-        runs = {name: train(*name.split(), options.steps, group) for name in names}
+        names = [f"{model} {strategy}" for model, strategy in product(options.models, DENOISERS)]
+        runs = {name: train(*name.split(), options.steps, options.learning_rate, group) for name in names}
         if group.is_first:
-            result = {"ranks": group.size, "steps": options.steps, "runs": runs}
+            about = {"ranks": group.size, "steps": options.steps, "learning rate": options.learning_rate}
+            result = about | {"runs": runs}
             options.file[0].write_text(json.dumps(result))
 
 
