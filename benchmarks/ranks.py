@@ -1,6 +1,6 @@
 """One run on the ranks of a group, for every model and strategy: the loss of each step, and the metrics at the end.
 
-python -m benchmarks.ranks FILE [--steps 500] [--models gmf neumf] [--learning-rate 1e-3]     one process
+python -m benchmarks.ranks FILE [--steps 500] [--models neumf] [--engine lazy]                one process
 torchrun --nproc-per-node 3 -m benchmarks.ranks FILE [the same]                               three ranks
 python -m benchmarks.ranks --compare FILE OTHER ...                                           how far they are apart
 """
@@ -25,6 +25,7 @@ from recsieve.group import Group, join
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR
 from recsieve.training import Trained, Training, TrainingPlan
+from recsieve.training.steps import Engine
 
 BATCH_SIZE, NEGATIVES, METRICS = 64, 2, ("recall@10", "ndcg@10", "coverage@10")
 
@@ -45,7 +46,7 @@ def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Inter
     return log.take(~held_out), log.take(held_out)
 
 
-def train(model: str, strategy: str, steps: int, learning_rate: float, group: Group) -> dict[str, Any]:
+def train(model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, group: Group) -> dict[str, Any]:
     """Train on the group's shares of the log; what comes out is the same on each rank."""
     whole, test = make_log()
     popularity = torch.from_numpy(whole.item_counts())
@@ -53,7 +54,7 @@ def train(model: str, strategy: str, steps: int, learning_rate: float, group: Gr
     network = MODELS[model](data.csr, torch.Generator().manual_seed(1))
     denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
     loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
-    plan = TrainingPlan(10_000, 10_000, BATCH_SIZE, learning_rate, NEGATIVES)
+    plan = TrainingPlan(10_000, 10_000, BATCH_SIZE, learning_rate, NEGATIVES, engine=engine)
     training = Training(network, loss, data, plan)
     losses: list[float] = []
     for event in training.run(lambda step: -step):
@@ -70,7 +71,8 @@ def train(model: str, strategy: str, steps: int, learning_rate: float, group: Gr
 def compare(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """The largest difference of a loss, and of a metric, in each run."""
     rows = {}
-    for name, run in one["runs"].items():
+    for name in other["runs"]:
+        run = one["runs"][name]
         losses = np.array(run["losses"]) - np.array(other["runs"][name]["losses"])
         metrics = [abs(value - other["runs"][name]["metrics"][metric]) for metric, value in run["metrics"].items()]
         rows[name] = {"loss": float(abs(losses).max()), "metric": max(metrics)}
@@ -83,21 +85,24 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
     if options.compare:
         one, *others = (json.loads(path.read_text()) for path in options.file)
-        result = {str(other["ranks"]): compare(one, other) for other in others}
+        result = {f"{other['ranks']}, engine {other['engine']}": compare(one, other) for other in others}
         about = {name: one[name] for name in ("steps", "learning rate") if name in one}
-        print(json.dumps(about | {"largest difference from one process, by ranks": result}, indent=1))
+        print(json.dumps(about | {"largest difference from one process with engine auto, by ranks": result}, indent=1))
         return
     torch.set_num_threads(1)
     with join() as group:
         names = [f"{model} {strategy}" for model, strategy in product(options.models, DENOISERS)]
-        runs = {name: train(*name.split(), options.steps, options.learning_rate, group) for name in names}
+        runs = {
+            name: train(*name.split(), options.steps, options.learning_rate, options.engine, group) for name in names
+        }
         if group.is_first:
             about = {"ranks": group.size, "steps": options.steps, "learning rate": options.learning_rate}
-            result = about | {"runs": runs}
+            result = about | {"engine": options.engine, "runs": runs}
             options.file[0].write_text(json.dumps(result))
 
 
