@@ -56,9 +56,8 @@ def evaluate(
         false_positives = None
     shown = {k: np.zeros(relevant.n_items, np.int32) for k in ks}
     measured = []
-    for some in blocks(
-        max(len(users), 1), max(MOST_PLACES // max(ks), 1)
-    ):  # once if there are none, to name the metrics
+    at_least_once = max(len(users), 1)  # also without users, to name the metrics
+    for some in blocks(at_least_once, max(MOST_PLACES // max(ks), 1)):
         top, _ = rank_items(model, users[some], max(ks), seen)
         measured.append(_measure(top, users[some], relevant, ks, false_positives))
         for k in ks:

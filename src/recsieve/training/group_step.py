@@ -12,7 +12,7 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
 from recsieve.optim import LazyAdam, lazy_tables
 from recsieve.sampling import Batch
-from recsieve.training.stepper import Stepper
+from recsieve.training.stepper import Stepper, weigh_batch
 
 
 class GroupStep(Stepper):
@@ -28,11 +28,7 @@ class GroupStep(Stepper):
         self._dense = [parameter for parameter in model.parameters() if parameter not in known]
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        logits = self._model(batch.users, batch.items)
-        weighed = self._loss.weigh(
-            logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights,
-            places=batch.places,
-        )  # fmt: skip
+        weighed = weigh_batch(self._model, self._loss, batch)
         share = weighed.share()
         self._optimizer.zero_grad(set_to_none=True)
         share.backward()

@@ -14,7 +14,7 @@ from recsieve.group import Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
 from recsieve.sampling import Batch
-from recsieve.training.stepper import Stepper
+from recsieve.training.stepper import Stepper, weigh_batch
 
 _NAME = "table"
 
@@ -79,11 +79,7 @@ class ShardedStep(Stepper):
         self._adam = torch.optim.Adam(self._dense, learning_rate)
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        logits = self._model(batch.users, batch.items)
-        weighed = self._loss.weigh(
-            logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights,
-            places=batch.places,
-        )  # fmt: skip
+        weighed = weigh_batch(self._model, self._loss, batch)
         self._adam.zero_grad(set_to_none=True)
         mean = weighed.mean()
         mean.backward()  # moves the rows; TorchRec averages gradients over the ranks, and so do we

@@ -17,7 +17,7 @@ from recsieve.training.fused_cdae import FusedCDAE
 from recsieve.training.fused_gmf import FusedGMF
 from recsieve.training.fused_neumf import FusedNeuMF
 from recsieve.training.group_step import GroupStep
-from recsieve.training.stepper import Stepper
+from recsieve.training.stepper import Stepper, weigh_batch
 
 Engine = Literal["auto", "fused", "lazy", "dense"]
 FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE}
@@ -58,10 +58,7 @@ class PlainStep(Stepper):
         self._model, self._loss, self._optimizer = model, loss, optimizer
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        logits = self._model(batch.users, batch.items)
-        weighed = self._loss.weigh(
-            logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights
-        )
+        weighed = weigh_batch(self._model, self._loss, batch)
         mean = weighed.mean()
         self._optimizer.zero_grad(set_to_none=True)
         mean.backward()
