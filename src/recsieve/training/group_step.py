@@ -1,4 +1,4 @@
-"""A training step that is the same on any number of ranks: each scores its own rows, and all move their tables alike."""
+"""A training step that is the same on any number of ranks: each scores its own rows, and all move tables alike."""
 
 from __future__ import annotations
 
