@@ -31,9 +31,10 @@ class GroupStep(Stepper):
         weighed = weigh_batch(self._model, self._loss, batch)
         share = weighed.share()
         self._optimizer.zero_grad(set_to_none=True)
-        share.backward()
+        with self._group.talking():  # sharded tables do it in the backward pass too
+            share.backward()
         mean = self._add_up_dense(share.detach())
-        self._optimizer.step_on_rows(self._gather_rows())
+        self._optimizer.step_on_rows(self._gather_rows() if self._tables else [])  # TorchRec moves its own
         return mean, weighed.losses.detach(), weighed.weights
 
     def _add_up_dense(self, share: Tensor) -> float:
