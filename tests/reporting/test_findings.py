@@ -64,7 +64,7 @@ def test_a_name_with_a_bar_does_not_break_a_table():
 
 
 def test_the_page_in_the_repository_says_what_its_results_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "write_chart", lambda chart, path: None)
+    monkeypatch.setattr(findings, "write_chart", lambda chart, path, formats: None)
     write_findings(read_results(ROOT / "findings" / "results"), tmp_path / "findings.md")
     written = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     assert (tmp_path / "findings.md").read_text(encoding="utf-8") == written
