@@ -1,6 +1,6 @@
 """One run on the ranks of a group, for every model and strategy: the loss of each step, and the metrics at the end.
 
-python -m benchmarks.ranks FILE [--steps 500] [--models neumf] [--engine lazy]  one process
+python -m benchmarks.ranks FILE [--steps 500] [--models neumf] [--engine exact]               one process
 torchrun --nproc-per-node 3 -m benchmarks.ranks FILE [the same]                               three ranks
 python -m benchmarks.ranks --compare FILE OTHER ...                                           how far they are apart
 """
@@ -86,6 +86,10 @@ def compare(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     return rows
 
 
+def _name(side: dict[str, Any]) -> str:
+    return f"{side['ranks']} ranks" if side["ranks"] > 1 else f"one process with engine {side['engine']}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, nargs="+")
@@ -98,9 +102,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.compare:
         one, *others = (json.loads(path.read_text()) for path in options.file)
-        result = {f"{other['ranks']}, engine {other['engine']}": compare(one, other) for other in others}
-        about = {name: one[name] for name in ("steps", "learning rate") if name in one}
-        print(json.dumps(about | {"largest difference from one process with engine auto, by ranks": result}, indent=1))
+        result = {_name(other): compare(one, other) for other in others}
+        about = {name: one[name] for name in ("steps", "learning rate")}
+        print(json.dumps(about | {f"largest difference from {_name(one)}": result}, indent=1))
         return
     torch.set_num_threads(1)
     with join() as group:

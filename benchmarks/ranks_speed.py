@@ -34,7 +34,7 @@ WARM_UP = 10  # steps, in which kernels are compiled
 SIDES: dict[str, tuple[int, Engine]] = {
     "one process, two cores": (1, "auto"),
     "one process, two cores, without fused kernels": (1, "lazy"),
-    "two ranks, a core each": (2, "lazy"),
+    "two ranks, a core each": (2, "auto"),
 }
 
 

@@ -379,8 +379,8 @@ def _moved(exp_avg, exp_avg_sq, gradient, factors):
 
 @_fused
 def sums_by_place(gradients, places, n_places):
-    """The sum of the gradients of each place, added up in the order of the batch."""
-    sums = np.zeros((n_places, gradients.shape[1]), np.float32)
+    """The sum of the gradients of each place, added up in the order of the batch, as exactly as they are given."""
+    sums = np.zeros((n_places, gradients.shape[1]), gradients.dtype)
     for k in range(len(places)):
         place = places[k]  # before the loop, which is else not made in vectors: the sums might overlap the places
         for i in range(sums.shape[1]):

@@ -35,6 +35,7 @@ class Group:
 
     rank: int = 0
     size: int = 1
+    launched: bool = False  # one rank alone, but by torchrun: what it does shall be what any number of ranks does
 
     @property
     def is_first(self) -> bool:
@@ -60,6 +61,8 @@ class Group:
 
     def gather_alike(self, tensor: Tensor) -> list[Tensor]:
         """What each rank gives, all of one shape."""
+        if self.size == 1:
+            return [tensor]
         import torch
         import torch.distributed as dist
 
@@ -180,7 +183,7 @@ def current() -> Group:
 def join() -> Iterator[Group]:
     """Join the processes that torchrun has started together with this one; alone where it has not."""
     if "TORCHELASTIC_RUN_ID" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
-        yield ALONE
+        yield Group(launched="TORCHELASTIC_RUN_ID" in os.environ)
         return
     import torch.distributed as dist
 

@@ -160,7 +160,8 @@ class CascadedLoss(DenoisedLoss):
         if users is None or items is None:
             raise ConfigError("clicks are predicted from who met what: give `users` and `items` with the logits.")
         satisfaction = super().weigh(logits, labels, **about)
-        clicks = self.pointwise(self.click(users, items), labels if ids is None else (ids >= 0).to(labels.dtype))
+        logits = self.click(users, items).to(logits.dtype)
+        clicks = self.pointwise(logits, labels if ids is None else (ids >= 0).to(labels.dtype))
         share = self.satisfaction_share
         return replace(satisfaction, losses=share * satisfaction.losses + (1 - share) * clicks)
 

@@ -104,7 +104,10 @@ class LazyAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step_on_rows(self, gradients: Iterable[tuple[Tensor, Tensor, Tensor]]) -> None:
-        """Make one step with (table, rows, a gradient for each) instead of sparse tensors, and on dense parameters."""
+        """Make one step with (table, rows, a gradient for each) instead of sparse tensors, and on dense parameters.
+
+        Gradients may be float64: those of a row are then added up so, and rounded once.
+        """
         by_table = {table: (rows, values) for table, rows, values in gradients}
         for group in self.param_groups:
             dense = []
@@ -126,7 +129,7 @@ class LazyAdam(torch.optim.Optimizer):
         distinct, places = adam.distinct(_row_numbers(rows))
         sums = adam_rows.sums_by_place(gradients.contiguous().numpy(), places, len(distinct))
         adam.catch_up(table.detach().numpy(), distinct)
-        adam.step(table.detach().numpy(), distinct, sums, float(group["lr"]))
+        adam.step(table.detach().numpy(), distinct, sums.astype(np.float32, copy=False), float(group["lr"]))
         self._stale.add(table)
 
     def rows_of(self, table: Tensor) -> adam_rows.RowAdam:

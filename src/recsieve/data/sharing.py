@@ -19,7 +19,7 @@ _AT_ONCE = 1 << 20  # rows put together in one go
 def share_out(data: Interactions, group: Group) -> Interactions:
     """Of interactions that every rank has, those of this rank's users."""
     if group.size == 1:
-        return data
+        return replace(data, group=group)
     own = np.flatnonzero(data.users % group.size == group.rank)
     return replace(data.take(own), rows=own, group=group)
 

@@ -1,51 +1,62 @@
-"""A training step on the ranks of a group: each scores its own rows, and all make the same step on their tables."""
+"""A training step that is the same on any number of ranks: each scores its own rows, and all move tables alike."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
 
 from recsieve.adam_rows import sums_by_place
 from recsieve.group import Group
-from recsieve.losses import DenoisedLoss
+from recsieve.losses import DenoisedLoss, WeighedLosses
 from recsieve.models import Model
 from recsieve.optim import LazyAdam, lazy_tables
 from recsieve.sampling import Batch
+from recsieve.training.sharded import ShardedTable
 from recsieve.training.stepper import Stepper, weigh_batch
+
+_Table = nn.Embedding | nn.EmbeddingBag | ShardedTable
 
 
 class GroupStep(Stepper):
-    """Autograd on a rank's rows of each batch; gradients of tables are exchanged as rows, the others as they are.
+    """Autograd in float64 on a rank's rows of each batch; gradients are added up over the ranks, then rounded once.
 
-    They are added up in the same order on every rank, so that the tables of all stay the same to the bit.
+    How many ranks there are changes the order of sums, and so the last bit of a float64. That is lost when a gradient
+    is rounded to float32, so that parameters have the same bits on each rank and, but for the rarest of roundings, with
+    any number of them. Gradients of tables are exchanged as rows, the others as they are.
     """
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam, group: Group) -> None:
-        self._model, self._loss, self._optimizer, self._group = model, loss, optimizer, group
+        self._weigher, self._optimizer, self._group = _Weigher(model, loss), optimizer, group
         self._tables = lazy_tables(model)
         known = set(self._tables)
-        self._dense = [parameter for parameter in model.parameters() if parameter not in known]
+        self._dense = {name: weight for name, weight in self._weigher.named_parameters() if weight not in known}
 
     def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        weighed = weigh_batch(self._model, self._loss, batch)
-        share = weighed.share()
+        copies = {name: weight.detach().double().requires_grad_() for name, weight in self._dense.items()}
+        weighed: WeighedLosses = functional_call(self._weigher, copies, (batch,))
+        share = replace(weighed, weights=weighed.weights.double()).share()
         self._optimizer.zero_grad(set_to_none=True)
         with self._group.talking():  # sharded tables do it in the backward pass too
             share.backward()
-        mean = self._add_up_dense(share.detach())
+        mean = self._add_up_dense(share.detach(), list(copies.values()))
         self._optimizer.step_on_rows(self._gather_rows() if self._tables else [])  # TorchRec moves its own
         return mean, weighed.losses.detach(), weighed.weights
 
-    def _add_up_dense(self, share: Tensor) -> float:
-        """Make the gradients of dense parameters those of the whole batch; gives its mean loss."""
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._dense]
+    def _add_up_dense(self, share: Tensor, copies: list[Tensor]) -> float:
+        """Give dense parameters the gradients of the whole batch; gives its mean loss."""
+        gradients = [torch.zeros_like(copy) if copy.grad is None else copy.grad for copy in copies]
         flat = torch.cat([share.reshape(1), *(gradient.reshape(-1) for gradient in gradients)])
         self._group.add_up(flat)
-        sums = flat[1:].split([parameter.numel() for parameter in self._dense])
-        for parameter, total in zip(self._dense, sums, strict=True):
+        mean, *sums = flat.float().split([1, *(copy.numel() for copy in copies)])
+        for parameter, total in zip(self._dense.values(), sums, strict=True):
             parameter.grad = total.view_as(parameter)
-        return float(flat[0])
+        return mean.item()
 
     def _gather_rows(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """The rows of each table that have a gradient on any rank, and the gradients, rank after rank."""
@@ -53,7 +64,7 @@ class GroupStep(Stepper):
         counts = torch.stack(self._group.gather_alike(torch.tensor([len(rows) for rows, _ in own]))).tolist()
         sizes = [[size for n, table in zip(c, self._tables, strict=True) for size in _sizes(n, table)] for c in counts]
         # One message for all tables: the bits of row numbers travel as if they were gradients.
-        message = torch.cat([part for rows, values in own for part in (rows.view(torch.float32), values.reshape(-1))])
+        message = torch.cat([part for rows, values in own for part in (rows.view(torch.float64), values.reshape(-1))])
         messages = self._group.gather_known(message, [sum(size) for size in sizes])
         parts = [message.split(size) for message, size in zip(messages, sizes, strict=True)]
         return [
@@ -66,15 +77,39 @@ class GroupStep(Stepper):
         ]
 
     def _own_rows(self, table: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows of a table that this rank has gradients for, each once, and their sums."""
+        """The rows of a table that this rank has gradients for, each once, and their sums in float64."""
         if table.grad is None:
-            return torch.zeros(0, dtype=torch.int64), table.new_zeros(0, table.shape[1])
+            return torch.zeros(0, dtype=torch.int64), torch.zeros(0, table.shape[1], dtype=torch.float64)
         rows, values = table.grad._indices()[0], table.grad._values()
         distinct, places = self._optimizer.rows_of(table).distinct(np.ascontiguousarray(rows.numpy()))
-        sums = sums_by_place(values.contiguous().numpy(), places, len(distinct))
+        sums = sums_by_place(values.double().contiguous().numpy(), places, len(distinct))
         return torch.from_numpy(distinct), torch.from_numpy(sums)
 
 
 def _sizes(n_rows: int, table: Tensor) -> tuple[int, int]:
-    """How many float32 the numbers of some rows and their gradients take in a message."""
-    return 2 * n_rows, n_rows * table.shape[1]
+    """How many numbers of 8 bytes some rows' numbers and their gradients take in a message."""
+    return n_rows, n_rows * table.shape[1]
+
+
+class _Weigher(nn.Module):
+    """Weighs batches as one module, so that `functional_call` reaches the model wherever the loss calls it."""
+
+    def __init__(self, model: Model, loss: DenoisedLoss) -> None:
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, batch: Batch) -> WeighedLosses:
+        with _lookups_in_double(self.model):
+            return weigh_batch(self.model, self.loss, batch)
+
+
+@contextmanager
+def _lookups_in_double(model: Model) -> Iterator[None]:
+    """Let tables, which stay float32, give what is looked up in them as float64."""
+    tables = [module for module in model.modules() if isinstance(module, _Table)]
+    hooks = [table.register_forward_hook(lambda module, given, rows: rows.double()) for table in tables]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -27,7 +27,7 @@ class Stepper(ABC):
 
 def weigh_batch(model: Model, loss: DenoisedLoss, batch: Batch) -> WeighedLosses:
     """The losses of a batch, with gradients, and the weights that the strategy gives them."""
-    logits = model(batch.users, batch.items)
+    logits = model(batch.users, batch.items).float()
     return loss.weigh(
         logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights,
         places=batch.places,

@@ -19,7 +19,7 @@ from recsieve.training.fused_neumf import FusedNeuMF
 from recsieve.training.group_step import GroupStep
 from recsieve.training.stepper import Stepper, weigh_batch
 
-Engine = Literal["auto", "fused", "lazy", "dense"]
+Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
 FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE}
 
 
@@ -27,7 +27,7 @@ def make_stepper(
     model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Group = ALONE
 ) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
-    if group.size > 1:
+    if engine == "exact" or group.size > 1 or (engine == "auto" and group.launched):
         return _make_group_step(model, loss, learning_rate, engine, group)
     fused = FUSED.get(type(model))
     wanted = engine == "fused" or (engine == "auto" and fused is not None and fused.pays(model))
@@ -45,8 +45,11 @@ def make_stepper(
 def _make_group_step(
     model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Group
 ) -> tuple[Stepper, LazyAdam]:
-    if engine not in ("auto", "lazy"):
-        raise ConfigError(f"engine is '{engine}', but a group exchanges the rows of lazy tables: give engine='auto'.")
+    if engine not in ("auto", "exact"):
+        raise ConfigError(
+            f"engine is '{engine}', but all ranks of a group have to make the same steps: give engine='auto', which is "
+            "'exact' there."
+        )
     optimizer = make_adam(model, learning_rate, "lazy")
     return GroupStep(model, loss, optimizer, group), optimizer
 
