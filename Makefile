@@ -9,6 +9,7 @@ help:  ## what each target does
 $(STAMP): pyproject.toml constraints.txt
 	python3 -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps torchrec  # or it would ask for a GPU's packages
 	touch $(STAMP)
 
 install: $(STAMP)  ## make .venv and install recsieve into it

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,11 @@ from recsieve.group import Group, join
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR
 from recsieve.training import Trained, Training, TrainingPlan
+from recsieve.training.sharded import ShardedModel
 from recsieve.training.steps import Engine
 
 BATCH_SIZE, NEGATIVES, METRICS = 64, 2, ("recall@10", "ndcg@10", "coverage@10")
+TABLE_LEARNING_RATE = 0.05
 
 
 def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Interactions, Interactions]:
@@ -46,16 +49,20 @@ def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Inter
     return log.take(~held_out), log.take(held_out)
 
 
-def train(model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, group: Group) -> dict[str, Any]:
+def train(
+    model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, shard_tables: bool, group: Group
+) -> dict[str, Any]:
     """Train on the group's shares of the log; what comes out is the same on each rank."""
     whole, test = make_log()
     popularity = torch.from_numpy(whole.item_counts())
     data, test = share_out(whole, group), share_out(test, group)
-    network = MODELS[model](data.csr, torch.Generator().manual_seed(1))
+    make = partial(MODELS[model], data.csr, torch.Generator().manual_seed(1))
+    trained = ShardedModel(make, TABLE_LEARNING_RATE, group) if shard_tables else make()
+    network = trained.model if isinstance(trained, ShardedModel) else trained
     denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
     loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
     plan = TrainingPlan(10_000, 10_000, BATCH_SIZE, learning_rate, NEGATIVES, engine=engine)
-    training = Training(network, loss, data, plan)
+    training = Training(trained, loss, data, plan)
     losses: list[float] = []
     for event in training.run(lambda step: -step):
         if isinstance(event, Trained):
@@ -63,8 +70,8 @@ def train(model: str, strategy: str, steps: int, learning_rate: float, engine: E
         if len(losses) == steps:
             break
     training.optimizer.flush()
-    network.eval()
-    found = evaluate(network, test.csr, data.csr, [10], group=group).overall
+    trained.eval()
+    found = evaluate(trained, test.csr, data.csr, [10], group=group).overall
     return {"losses": losses, "metrics": {name: found[name] for name in METRICS}}
 
 
@@ -90,6 +97,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--engine", default="auto")
+    parser.add_argument("--shard-tables", action="store_true")
     parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
     if options.compare:
@@ -101,9 +109,8 @@ def main() -> None:
     torch.set_num_threads(1)
     with join() as group:
         names = [f"{model} {strategy}" for model, strategy in product(options.models, DENOISERS)]
-        runs = {
-            name: train(*name.split(), options.steps, options.learning_rate, options.engine, group) for name in names
-        }
+        how = options.steps, options.learning_rate, options.engine, options.shard_tables
+        runs = {name: train(*name.split(), *how, group) for name in names}
         if group.is_first:
             about = {"ranks": group.size, "steps": options.steps, "learning rate": options.learning_rate}
             result = about | {"engine": options.engine, "runs": runs}

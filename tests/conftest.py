@@ -130,6 +130,10 @@ def in_ranks():
         def tensor_from_first(self, tensor):
             return tensor.copy_(self._exchange(tensor.clone())[0])
 
+        def to_first(self, rows, at_once):
+            parts = self._exchange(rows.clone())
+            return (block for part in parts for block in part.split(at_once)) if self.is_first else iter(())
+
     def run(n, work):
         if n == 1:
             return [work(ALONE)]

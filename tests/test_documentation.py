@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +67,9 @@ def run_lines(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the commands of recsieve, and look that there is what `make` is told to do."""
     for line in text.replace("\\\n", " ").splitlines():
         program, *words = shlex.split(line, comments=True) or [""]
-        if program == "torchrun":  # on one rank here: several have tests of their own
+        if "--shard-tables" in words:  # needs several ranks
+            subprocess.run([sys.executable, "-m", "torch.distributed.run", *words], check=True, capture_output=True)
+        elif program == "torchrun":  # on one rank here: several have tests of their own
             program, *words = words[words.index("recsieve") :]
         if program == "make":
             assert set(words) <= make_targets(), line

@@ -67,7 +67,7 @@ class Group:
         import torch.distributed as dist
 
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
-        with self._talking():
+        with self.talking():
             dist.all_gather(parts, tensor)
         return parts
 
@@ -76,7 +76,7 @@ class Group:
         if self.size > 1:
             import torch.distributed as dist
 
-            with self._talking():
+            with self.talking():
                 dist.all_reduce(tensor)
 
     def arrays(self, values: NDArray[Number]) -> list[NDArray[Number]]:
@@ -122,15 +122,46 @@ class Group:
         if self.size > 1:
             import torch.distributed as dist
 
-            with self._talking():
+            with self.talking():
                 dist.broadcast(tensor, 0)
         return tensor
 
+    def share_of(self, n_rows: int) -> slice:
+        """The consecutive rows of a table that this rank has, where its rows are shared out."""
+        share = -(-n_rows // self.size)  # as TorchRec does it
+        return slice(min(self.rank * share, n_rows), min((self.rank + 1) * share, n_rows))
+
+    def to_first(self, rows: Tensor, at_once: int) -> Iterator[Tensor]:
+        """The rows of all ranks on the first, one rank after the other, some at a time; the others only send theirs."""
+        lengths = [int(n) for n in self.joined(np.array([len(rows)]))]
+        for rank, length in enumerate(lengths):
+            for start in range(0, length, at_once):
+                stop = min(start + at_once, length)
+                block = rows[start:stop] if rank == self.rank else rows.new_empty((stop - start, *rows.shape[1:]))
+                if rank > 0 and self.rank in (0, rank):
+                    self._send_to_first(block, rank)
+                if self.is_first:
+                    yield block
+
+    def _send_to_first(self, block: Tensor, sender: int) -> None:
+        import torch.distributed as dist
+
+        with self.talking():
+            if self.is_first:
+                dist.recv(block, sender)
+            else:
+                dist.send(block.contiguous(), 0)
+
     @contextmanager
-    def _talking(self) -> Iterator[None]:
+    def talking(self) -> Iterator[None]:
+        """Say in one line that another rank is lost, where that is what goes wrong within."""
+        import torch.distributed as dist
+
         try:
             yield
         except RuntimeError as error:
+            if "gloo" not in str(error) and not isinstance(error, dist.DistError):
+                raise
             raise GroupError(
                 f"rank {self.rank} has lost the others ({_reason(error)}): one of them has stopped and says why, or "
                 "its host cannot be reached; start the group again to go on."

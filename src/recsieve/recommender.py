@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -24,16 +25,17 @@ from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.evaluation.groups import some_users
-from recsieve.group import Group
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR, Model
+from recsieve.models.base import empty_table, tables_by
 from recsieve.models.offset import Offset, OffsetModel
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
 from recsieve.training import Event, InteractionMemory, Training, Validated
-from recsieve.training.checkpoint import load_on_all, save_checkpoint
+from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.selection import own_loss
+from recsieve.training.sharded import ShardedModel, weights_to_keep
 
 log = logging.getLogger(__name__)
 
@@ -99,8 +101,8 @@ class Recommender:
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         training = self._prepare(split, memory)
         if resume and checkpoint is not None:
-            training.load_state_dict(load_on_all(checkpoint, group))
-        save = None if checkpoint is None else _saving(checkpoint, group)
+            training.load_state_dict(load_checkpoint(checkpoint, group))
+        save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
         validate = self._validation(training, split) if judge is None else lambda step: judge(training)
         for event in training.run(validate, save):
             if isinstance(event, Validated):
@@ -164,13 +166,14 @@ class Recommender:
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors)
         base = model.model if isinstance(model, OffsetModel) else model
+        if isinstance(base, ShardedModel):
+            raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
         self.model = OffsetModel(base, offset) if popularity or noise is not None else base
         return self
 
     def _prepare(self, split: Split, memory: InteractionMemory | None) -> Training:
         settings = self.settings
-        generator = torch.Generator().manual_seed(settings.seed)
-        model = MODELS[settings.model](split.train.csr, generator, **settings.model_options)
+        model = self._make_model(split.train)
         steps = Sampler(split.train, seed=0, negatives=settings.negatives).steps_per_epoch(settings.batch_size)
         denoiser = self._denoiser or make_denoiser(
             settings.denoiser, settings.denoiser_options, steps_per_epoch=steps, negatives=settings.negatives,
@@ -182,12 +185,22 @@ class Recommender:
                 "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; "
                 "give a smaller ramp_steps, or ramp_epochs.", ramp_steps, settings.epochs * steps,
             )  # fmt: skip
+        network = model.model if isinstance(model, ShardedModel) else model
         loss = (
-            CascadedLoss(denoiser, model.click, model.satisfaction_share)
-            if isinstance(model, NMTR)
+            CascadedLoss(denoiser, network.click, network.satisfaction_share)
+            if isinstance(network, NMTR)
             else DenoisedLoss(denoiser)
         )
         return Training(model, loss, split.train, settings.plan(), memory)
+
+    def _make_model(self, data: Interactions) -> Model:
+        settings = self.settings
+        generator = torch.Generator().manual_seed(settings.seed)
+        make = partial(MODELS[settings.model], data.csr, generator, **settings.model_options)
+        if not settings.shard_tables:
+            return make()
+        log.warning("TorchRec moves sharded tables by row-wise Adagrad and not by Adam: expect other results.")
+        return ShardedModel(make, settings.table_learning_rate, data.group)
 
     def _validation(self, training: Training, split: Split) -> Callable[[int], float]:
         """The one criterion that decides which weights are kept."""
@@ -291,13 +304,18 @@ class Recommender:
         run.write_metrics({"selected": self.selected, **self.choice_record()})
 
     def save_results(self, run: RunFolder) -> None:
-        """Write weights and history into a folder with configuration and data; its metrics are still to come."""
-        model, _ = self._fitted()
+        """Write weights and history into a folder with configuration and data; its metrics are still to come.
+
+        In a group all ranks call it, and the first writes.
+        """
+        model, split = self._fitted()
         if isinstance(model, OffsetModel):
             run.write_weights(model.offset.state_dict(), run.offset)
             model = model.model
-        run.write_weights(model.state_dict())
-        run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
+        group = split.train.group
+        run.write_weights(weights_to_keep(model), group=group)
+        if group.is_first:
+            run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
     def choice_record(self) -> dict[str, Any]:
         """What metrics.json says about the choice, if there was one."""
@@ -310,11 +328,13 @@ class Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()
-        model = MODELS[recommender.settings.model](
-            split.train.csr, torch.Generator(), **recommender.settings.model_options
-        )
+        with tables_by(empty_table):
+            model = MODELS[recommender.settings.model](
+                split.train.csr, torch.Generator(), **recommender.settings.model_options
+            )
         try:
-            model.load_state_dict(run.read_weights())
+            # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
+            model.load_state_dict(run.read_weights(), assign=True)
         except RuntimeError as error:
             raise RunError(f"{run.model} does not fit its config.toml ({str(error).splitlines()[0]}).") from None
         if run.offset.exists():
@@ -334,16 +354,6 @@ class Recommender:
         if self.model is None or self.split is None:
             raise RunError("this recommender has not been trained: call fit first.")
         return self.model, self.split
-
-
-def _saving(checkpoint: Path, group: Group) -> Callable[[dict[str, Any]], None]:
-    """Write a checkpoint on the first rank; the state of the others is the same."""
-
-    def save(state: dict[str, Any]) -> None:
-        if group.is_first:
-            save_checkpoint(checkpoint, state)
-
-    return save
 
 
 def settings_of(run: RunFolder) -> Settings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import tomli_w
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
@@ -27,7 +27,9 @@ from recsieve.data.sharing import in_order
 from recsieve.data.splitting import Split
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
+from recsieve.group import ALONE, Group
 from recsieve.settings import Settings
+from recsieve.tensor_file import Share, write_tensors
 
 PARTS = ("train", "validation", "test", "test_false_positives")
 # Columns of interactions that are all null where they are not known.
@@ -97,9 +99,10 @@ class RunFolder:
         with self._reading(path):
             return pl.read_parquet(path)
 
-    def write_weights(self, weights: dict[str, Tensor], path: Path | None = None) -> None:
-        with replacing(path or self.model) as temporary:
-            save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
+    def write_weights(
+        self, weights: Mapping[str, Tensor | Share], path: Path | None = None, group: Group = ALONE
+    ) -> None:
+        write_tensors(path or self.model, weights, {}, group)
 
     def read_weights(self, path: Path | None = None) -> dict[str, Tensor]:
         path = path or self.model

@@ -13,6 +13,7 @@ from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models import MODELS
 from recsieve.training import TrainingPlan
+from recsieve.training.sharded import check_shardable
 
 CUSTOM = "custom"  # a strategy of the user's own, given as an object: it has no name to be made from
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
@@ -34,6 +35,8 @@ class Settings(BaseModel):
     patience: Positive = 10
     batch_size: Positive = 1024
     learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 1e-3
+    shard_tables: bool = False  # share their rows out over the ranks of torchrun
+    table_learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 0.05  # of Adagrad, on sharded tables
     negatives: Positive = 1
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     validate_every: Positive | None = None
@@ -80,6 +83,9 @@ def make_settings(values: dict[str, Any]) -> Settings:
     for name in settings.model_options:
         if name not in known:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
+    if settings.shard_tables:
+        default = inspect.signature(MODELS[settings.model]).parameters["factors"].default
+        check_shardable(MODELS[settings.model], settings.model_options.get("factors", default))
     return settings
 
 

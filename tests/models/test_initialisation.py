@@ -6,6 +6,7 @@ import torch
 
 from recsieve.data.interactions import CSR
 from recsieve.models import CDAE, GMF, NeuMF
+from recsieve.models.base import drawn_rows, embedding, empty_table, tables_by
 
 PROFILES = CSR.from_pairs(np.arange(2000, dtype=np.int32), np.arange(2000, dtype=np.int32) % 1500, 2000, 1500)
 
@@ -42,3 +43,23 @@ def test_neumf_has_the_papers_layers():
 
 def test_cdae_has_two_hundred_hidden_units():
     assert make(CDAE).decoder.weight.shape == (1500, 200)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 3, 64, 65, 127, 128, 200])
+@pytest.mark.parametrize("factors", [1, 4, 5])
+def test_rows_drawn_some_at_a_time_are_those_drawn_at_once(monkeypatch, n_rows, factors):
+    monkeypatch.setattr("recsieve.models.base._DRAWN_AT_ONCE", 64)
+    profiles = CSR(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int32), 1)
+    table = embedding("users", profiles, factors, torch.Generator().manual_seed(3))
+    blocks = list(drawn_rows(n_rows, factors, torch.Generator().manual_seed(3)))
+    assert [start for start, _ in blocks] == list(np.cumsum([0, *(len(rows) for _, rows in blocks)])[:-1])
+    assert torch.equal(torch.cat([rows for _, rows in blocks]), table.weight)
+
+
+def test_tables_are_made_by_another_function_only_within():
+    profiles = CSR(np.zeros(3, np.int64), np.zeros(0, np.int32), 5)
+    with tables_by(empty_table):
+        empty = embedding("items", profiles, 4, torch.Generator())
+    assert empty.weight.is_meta
+    assert empty.weight.shape == (5, 4)
+    assert not embedding("items", profiles, 4, torch.Generator()).weight.is_meta

@@ -30,9 +30,9 @@ def test_findings_are_written_from_results_alone(results, tmp_path):
     text = (tmp_path / "docs" / "findings.md").read_text(encoding="utf-8")
     for heading in ("Where denoising helps", "What popularity explains", "Injected noise", "How these were made"):
         assert f"## {heading}" in text
-    for path in ("findings-effects.png", "findings-effects.svg", "findings-noise-injected-0.png"):
+    for path in ("findings-effects.svg", "findings-noise-injected-0.svg"):
         assert (tmp_path / "docs" / "images" / path).exists()
-    assert "images/findings-effects.png" in text
+    assert "images/findings-effects.svg" in text
     assert text.count("| shop | gmf |") >= len(found["shop"]["rows"])
 
 
@@ -64,7 +64,7 @@ def test_a_name_with_a_bar_does_not_break_a_table():
 
 
 def test_the_page_in_the_repository_says_what_its_results_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "write_chart", lambda chart, path: None)
+    monkeypatch.setattr(findings, "write_chart", lambda chart, path, formats: None)
     write_findings(read_results(ROOT / "findings" / "results"), tmp_path / "findings.md")
     written = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     assert (tmp_path / "findings.md").read_text(encoding="utf-8") == written

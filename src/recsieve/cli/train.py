@@ -67,6 +67,10 @@ def train(
     patience: Annotated[int, typer.Option(min=1, help="Stop after this many validations without progress.")] = 10,
     batch_size: Annotated[int, typer.Option(min=1, help="Positives and negatives together.")] = 1024,
     learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
+    shard_tables: Annotated[
+        bool, typer.Option("--shard-tables", help="Share the rows of tables out over torchrun's ranks by TorchRec.")
+    ] = False,
+    table_learning_rate: Annotated[float, typer.Option(help="Of row-wise Adagrad, on sharded tables.")] = 0.05,
     negatives: Annotated[int, typer.Option(min=1, help="Sampled for each positive.")] = 1,
     select_by: Annotated[
         str, typer.Option(help="What decides which weights are kept: ndcg@20, clean-ndcg@20, own-loss, ….")
@@ -108,6 +112,8 @@ def train(
             "patience": patience,
             "batch_size": batch_size,
             "learning_rate": learning_rate,
+            "shard_tables": shard_tables,
+            "table_learning_rate": table_learning_rate,
             "negatives": negatives,
             "seed": seed,
             "validation_users": validation_users,

@@ -56,7 +56,8 @@ def evaluate(
         false_positives = None
     shown = {k: np.zeros(relevant.n_items, np.int32) for k in ks}
     measured = []
-    at_least_once = max(len(users), 1)  # also without users, to name the metrics
+    most_users = int(group.joined(np.array([len(users)])).max())  # so that all ranks make the same calls
+    at_least_once = max(most_users, 1)  # also without users, to name the metrics
     for some in blocks(at_least_once, max(MOST_PLACES // max(ks), 1)):
         top, _ = rank_items(model, users[some], max(ks), seen)
         measured.append(_measure(top, users[some], relevant, ks, false_positives))

@@ -27,12 +27,13 @@ def rank_items(
     k = min(k, model.n_items)
     top, best = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
     seen = seen or CSR(np.zeros(model.n_users + 1, np.int64), np.zeros(0, np.int32), model.n_items)
+    here, rows = model.at_hand(users)
 
     def rank_share(bounds: tuple[int, int]) -> None:
-        score = _scorer(model, block_bytes)
+        score = _scorer(here, block_bytes)
         for start, stop in _ranges(*bounds, score.n_users):
             found = _Found(stop - start, k)
-            for first, scores in score(torch.from_numpy(users[start:stop].astype(np.int64))):
+            for first, scores in score(torch.from_numpy(rows[start:stop].astype(np.int64))):
                 found.look_through(scores, first, users[start:stop], seen)
             _sort(*found.arrays, top[start:stop], best[start:stop])
             best[start:stop] += score.constant

@@ -20,6 +20,7 @@ from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
 from recsieve.training import Event
+from recsieve.training.sharded import check_ranks
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,8 @@ def train_and_save(
     In a group each rank trains on its share, and only the first reads and writes the folder.
     """
     run = RunFolder(out)
+    if settings.shard_tables:
+        check_ranks(group)  # before a long log is read
     if group.is_first:
         check_out(run, resume=resume)
     if resume and group.any(group.is_first and run.finished):
@@ -113,11 +116,11 @@ def train_split(
     recommender = Recommender(**settings.model_dump())
     recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
     evaluation = recommender.evaluate(split, ks) if split.test.total() else None
+    recommender.save_results(run)
     if not group.is_first:
         return RunResult(run.path, {})
     if evaluation is not None:
         run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))
-    recommender.save_results(run)
     metrics = {
         "selected": recommender.selected,
         "test": evaluation.overall if evaluation else {},

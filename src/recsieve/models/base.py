@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
+
+Of = Literal["users", "items"]
+MakeTable = Callable[[Of, int, int, torch.Generator], nn.Module]
+
+_DRAWN_AT_ONCE = 1 << 16  # rows
 
 
 class Model(nn.Module, ABC):
@@ -44,11 +55,47 @@ class Model(nn.Module, ABC):
         """
         raise NotImplementedError
 
+    def at_hand(self, users: NDArray[np.int32]) -> tuple[Model, NDArray[np.int32]]:
+        """A model with all that ranking for some users takes in this process, and what they are called in it."""
+        return self, users
 
-def embedding(rows: int, factors: int, generator: torch.Generator) -> nn.Embedding:
-    """An embedding table from N(0, 0.01), with sparse gradients."""
-    weight = torch.empty(rows, factors).normal_(0.0, 0.01, generator=generator)
+
+def embedding(of: Of, profiles: CSR, factors: int, generator: torch.Generator) -> nn.Embedding:
+    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients, or what `tables_by` makes."""
+    n_rows = profiles.n_users if of == "users" else profiles.n_items
+    return _make_table.get()(of, n_rows, factors, generator)  # type: ignore[return-value]
+
+
+@contextmanager
+def tables_by(make: MakeTable) -> Iterator[None]:
+    """Let another function make the tables of models: some that are filled later, or that are not here as a whole."""
+    token = _make_table.set(make)
+    try:
+        yield
+    finally:
+        _make_table.reset(token)
+
+
+def empty_table(of: Of, n_rows: int, factors: int, generator: torch.Generator) -> nn.Embedding:
+    """A table that takes no memory until its weights are assigned."""
+    return nn.Embedding(n_rows, factors, sparse=True, device="meta")
+
+
+def drawn_rows(n_rows: int, factors: int, generator: torch.Generator) -> Iterator[tuple[int, Tensor]]:
+    """The rows that a new table begins with, some at a time and where they start; the same numbers as all at once."""
+    # torch draws sixteen numbers at a time, and fewer in another way: no block ends within, and the last is not short.
+    starts = range(0, max(n_rows - _DRAWN_AT_ONCE, 0) + 1, _DRAWN_AT_ONCE)
+    for start in starts:
+        stop = n_rows if start == starts[-1] else start + _DRAWN_AT_ONCE
+        yield start, torch.empty(stop - start, factors).normal_(0.0, 0.01, generator=generator)
+
+
+def _drawn_table(of: Of, n_rows: int, factors: int, generator: torch.Generator) -> nn.Embedding:
+    weight = torch.empty(n_rows, factors).normal_(0.0, 0.01, generator=generator)
     return nn.Embedding.from_pretrained(weight, freeze=False, sparse=True)
+
+
+_make_table: ContextVar[MakeTable] = ContextVar("make_table", default=_drawn_table)
 
 
 def output_layer(inputs: int, generator: torch.Generator) -> nn.Linear:

@@ -56,11 +56,11 @@ class CDAE(Model):
         self.corruption = corruption
         self.activation, self.activation_slope = ACTIVATIONS[activation]
         self.encoder = nn.EmbeddingBag.from_pretrained(
-            embedding(profiles.n_items, factors, generator).weight, freeze=False, sparse=True, mode="sum"
+            embedding("items", profiles, factors, generator).weight, freeze=False, sparse=True, mode="sum"
         )
-        self.user = embedding(profiles.n_users, factors, generator)
+        self.user = embedding("users", profiles, factors, generator)
         self.hidden_bias = nn.Parameter(torch.zeros(factors))
-        self.decoder = embedding(profiles.n_items, factors, generator)
+        self.decoder = embedding("items", profiles, factors, generator)
         self.item_bias = nn.Embedding.from_pretrained(torch.zeros(profiles.n_items, 1), freeze=False, sparse=True)
         self.register_buffer("offsets", torch.from_numpy(profiles.offsets), persistent=False)
         self.register_buffer("items", torch.from_numpy(profiles.items), persistent=False)

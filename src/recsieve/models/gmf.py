@@ -12,8 +12,8 @@ class GMF(Model):
 
     def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:
         super().__init__(profiles)
-        self.user = embedding(profiles.n_users, factors, generator)
-        self.item = embedding(profiles.n_items, factors, generator)
+        self.user = embedding("users", profiles, factors, generator)
+        self.item = embedding("items", profiles, factors, generator)
         self.output = output_layer(factors, generator)
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:

@@ -20,10 +20,10 @@ class NeuMF(Model):
     def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:
         super().__init__(profiles)
         width = 4 * factors
-        self.user = embedding(profiles.n_users, factors, generator)
-        self.item = embedding(profiles.n_items, factors, generator)
-        self.user_mlp = embedding(profiles.n_users, width, generator)
-        self.item_mlp = embedding(profiles.n_items, width, generator)
+        self.user = embedding("users", profiles, factors, generator)
+        self.item = embedding("items", profiles, factors, generator)
+        self.user_mlp = embedding("users", profiles, width, generator)
+        self.item_mlp = embedding("items", profiles, width, generator)
         self.first = _xavier(2 * width, width, generator)
         self.deeper = nn.Sequential(
             _xavier(width, width // 2, generator),

@@ -43,8 +43,8 @@ class NMTR(Model):
                 "that of clicks: give a number above 0 and up to 1 (satisfaction alone), e.g. 0.5."
             )
         self.cascade, self.satisfaction_share = cascade, satisfaction_share
-        self.user = embedding(profiles.n_users, factors, generator)
-        self.item = embedding(profiles.n_items, factors, generator)
+        self.user = embedding("users", profiles, factors, generator)
+        self.item = embedding("items", profiles, factors, generator)
         self.click_output = output_layer(factors, generator)
         self.satisfaction_output = output_layer(factors, generator)
 

@@ -220,8 +220,8 @@ def _write_charts(results: Mapping[str, Mapping[str, Any]], folder: Path) -> dic
 
 
 def _save(chart: Any, path: Path) -> str:
-    write_chart(chart, path.with_name(path.name + ".png"))
-    return f"images/{path.name}.png"
+    write_chart(chart, path.with_name(f"{path.name}.svg"), formats=("svg",))
+    return f"images/{path.name}.svg"
 
 
 def _chart(charts: Mapping[str, str], name: str, caption: str) -> list[str]:

@@ -5,57 +5,77 @@ executes nothing.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from recsieve.errors import RunError
-from recsieve.files import replacing
-from recsieve.group import Group
+from recsieve.group import ALONE, Group
+from recsieve.tensor_file import Share, read_share, write_tensors
+
+OWN = "own_"  # how the name of a tensor begins whose rows are shared out over the ranks
 
 
-def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write a nested state of tensors and plain values."""
-    tensors: dict[str, Tensor] = {}
+def save_checkpoint(path: Path, state: dict[str, Any], group: Group = ALONE) -> None:
+    """Write a nested state of tensors and plain values, of which the ranks have the same, or their own rows."""
+    tensors: dict[str, Tensor | Share] = {}
     plain = _pack(state, tensors)
-    with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata={"state": json.dumps(plain)})
+    write_tensors(path, tensors, {"state": json.dumps(plain)}, group)
 
 
-def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Read back what `save_checkpoint` wrote."""
+def load_checkpoint(path: Path, group: Group = ALONE) -> dict[str, Any]:
+    """Read back what `save_checkpoint` wrote, on the first rank, which tells the others: they may not see the file."""
+    with _opened(path, group) as file:
+        about = json.dumps(_contents(file)) if group.is_first else ""
+        told = json.loads(group.from_first(about.encode()))
+        tensors: dict[str, Tensor] = {}
+        for name, (dtype, shape) in told["tensors"].items():
+            if name.startswith(OWN):
+                tensors[name] = read_share(file, name, shape, group)
+            else:
+                here = file.get_tensor(name) if group.is_first else torch.empty(shape, dtype=getattr(torch, dtype))
+                tensors[name] = group.tensor_from_first(here)
+        return _unpack(told["state"], tensors)
+
+
+@contextmanager
+def _opened(path: Path, group: Group) -> Iterator[Any]:
+    """The file on the first rank, nothing on the others; what is wrong with it comes back as one line."""
+    if not group.is_first:
+        yield None
+        return
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
-            return _unpack(json.loads(file.metadata()["state"]), tensors)
+            yield file
     except FileNotFoundError:
         raise RunError(f"there is no checkpoint at {path}: train without --resume to begin anew.") from None
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise RunError(f"{path} is not a checkpoint of recsieve, or is damaged ({error}): begin anew.") from None
 
 
-def load_on_all(path: Path, group: Group) -> dict[str, Any]:
-    """Read a checkpoint on the first rank, and hand it to the others, which may not see the file."""
-    tensors: dict[str, Tensor] = {}
-    plain = _pack(load_checkpoint(path), tensors) if group.is_first else None
-    shapes = {name: [str(tensor.dtype).removeprefix("torch."), *tensor.shape] for name, tensor in tensors.items()}
-    told = json.loads(group.from_first(json.dumps({"state": plain, "shapes": shapes}).encode()))
-    for name, (dtype, *shape) in told["shapes"].items():
-        group.tensor_from_first(tensors.setdefault(name, torch.empty(shape, dtype=getattr(torch, dtype))))
-    return _unpack(told["state"], tensors)
+def _contents(file: Any) -> dict[str, Any]:
+    """The plain values of a checkpoint, and the type and shape of each tensor."""
+    tensors = {}
+    for name in file.keys():  # noqa: SIM118 - not a dict
+        dtype = torch.float32 if name.startswith(OWN) else file.get_tensor(name).dtype
+        tensors[name] = [str(dtype).removeprefix("torch."), file.get_slice(name).get_shape()]
+    return {"state": json.loads(file.metadata()["state"]), "tensors": tensors}
 
 
-def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
+def _pack(value: Any, tensors: dict[str, Tensor | Share], name: str = "") -> Any:
     """Move tensors out of a nested value; dictionaries become pairs, because JSON keeps no integer keys."""
     if isinstance(value, Tensor):
-        tensors[str(len(tensors))] = value.detach().cpu().contiguous()
-        return {"tensor": str(len(tensors) - 1)}
+        tensor, is_share = value.detach().cpu().contiguous(), name.rpartition(".")[2].startswith(OWN)
+        key = f"{OWN if is_share else ''}{len(tensors)}"
+        tensors[key] = Share(tensor) if is_share else tensor
+        return {"tensor": key}
     if isinstance(value, dict):
-        return {"pairs": [[key, _pack(entry, tensors)] for key, entry in value.items()]}
+        return {"pairs": [[key, _pack(entry, tensors, str(key))] for key, entry in value.items()]}
     if isinstance(value, list | tuple):
         return [_pack(entry, tensors) for entry in value]
     return value

@@ -17,9 +17,10 @@ from recsieve.losses import DenoisedLoss, WeighedLosses
 from recsieve.models import Model
 from recsieve.optim import LazyAdam, lazy_tables
 from recsieve.sampling import Batch
+from recsieve.training.sharded import ShardedTable
 from recsieve.training.stepper import Stepper, weigh_batch
 
-_Table = nn.Embedding | nn.EmbeddingBag
+_Table = nn.Embedding | nn.EmbeddingBag | ShardedTable
 
 
 class GroupStep(Stepper):
@@ -41,10 +42,11 @@ class GroupStep(Stepper):
         weighed: WeighedLosses = functional_call(self._weigher, copies, (batch,))
         share = replace(weighed, weights=weighed.weights.double()).share()
         self._optimizer.zero_grad(set_to_none=True)
-        share.backward()
+        with self._group.talking():  # sharded tables do it in the backward pass too
+            share.backward()
         own = [self._own_rows(table) for table in self._tables]
         mean, counts = self._add_up(share.detach(), [len(rows) for rows, _ in own], list(copies.values()))
-        self._optimizer.step_on_rows(self._gather_rows(own, counts))
+        self._optimizer.step_on_rows(self._gather_rows(own, counts) if own else [])  # TorchRec moves its own
         return mean, weighed.losses.detach(), weighed.weights
 
     def _add_up(self, share: Tensor, n_rows: list[int], copies: list[Tensor]) -> tuple[float, list[list[int]]]:

@@ -6,106 +6,150 @@ training than that of one process, which has the lazy Adam. What is the same is 
 
 from __future__ import annotations
 
+import copy
+import logging
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from recsieve.errors import ConfigError
 from recsieve.group import Group
-from recsieve.losses import DenoisedLoss
-from recsieve.models import Model
-from recsieve.sampling import Batch
-from recsieve.training.stepper import Stepper, weigh_batch
+from recsieve.models import CDAE, Model
+from recsieve.models.base import Of, drawn_rows, tables_by
+from recsieve.tensor_file import Share
 
 _NAME = "table"
+_MULTIPLE = 4  # numbers that TorchRec's kernels handle together
 
 
 class ShardedTable(nn.Module):
-    """An embedding of which each rank has some rows; a lookup asks the ranks that have them, so all must make it."""
+    """A table of which each rank has some rows; a lookup asks the ranks that have them, so all must make it."""
 
-    def __init__(self, n_rows: int, factors: int, learning_rate: float, group: Group) -> None:
+    own_rows: Tensor
+    own_moments: Tensor
+
+    def __init__(
+        self, of: Of, n_rows: int, factors: int, generator: torch.Generator, *, learning_rate: float, group: Group
+    ) -> None:
         super().__init__()
-        self.n_rows, self.factors, self._group = n_rows, factors, group
-        share = -(-n_rows // group.size)  # as TorchRec shares rows out
-        self.rows = slice(min(group.rank * share, n_rows), min((group.rank + 1) * share, n_rows))
-        self._table = _shard(n_rows, factors, learning_rate, group)
+        self.of, self._group, own = of, group, group.share_of(n_rows)
+        table = _shard(n_rows, factors, learning_rate, group)
+        self._lookup = (table,)  # not a module of this one: its parameters are moved in the backward pass
+        weight, moments = table.get_parameter(f"embeddings.{_NAME}.weight").data, _moments(table)
+        self._read: tuple[Tensor, Tensor] | None = None  # the rows read last, before their backward pass
+        self.register_buffer("own_rows", weight[: own.stop - own.start])
+        self.register_buffer("own_moments", moments[: own.stop - own.start])
+        for start, rows in drawn_rows(n_rows, factors, generator):
+            first, last = max(own.start, start), min(own.stop, start + len(rows))
+            if first < last:
+                self.own_rows[first - own.start : last - own.start] = rows[first - start : last - start]
 
     def forward(self, rows: Tensor) -> Tensor:
+        if not torch.is_grad_enabled():
+            return self._look_up(rows)
+        # A lookup moves its rows in its backward pass: what a model reads twice in a step must be moved once.
+        if self._read is None or self._read[0] is not rows:
+            self._read = rows, self._look_up(rows)
+            self._read[1].register_hook(self._forget)
+        return self._read[1]
+
+    def _forget(self, gradient: Tensor) -> None:
+        self._read = None
+
+    def _look_up(self, rows: Tensor) -> Tensor:
         from torchrec import KeyedJaggedTensor
 
-        lengths = torch.ones(len(rows), dtype=torch.int32)
-        found = self._table(KeyedJaggedTensor(keys=[_NAME], values=rows.long(), lengths=lengths))
-        return found[_NAME].values()
+        lengths = torch.tensor([len(rows)], dtype=torch.int32)  # one list of rows, which may be empty
+        with self._group.talking():
+            found = self._lookup[0](KeyedJaggedTensor(keys=[_NAME], values=rows.long(), lengths=lengths))
+            return found[_NAME].values()
 
-    @property
-    def own(self) -> Tensor:
-        """The rows that this rank has."""
-        own: Tensor = self._table.get_parameter(f"embeddings.{_NAME}.weight")
-        return own
-
-    def whole(self) -> Tensor:
-        """All rows, on every rank: for a table that fits after all."""
-        return torch.cat(self._group.gather(self.own.detach()))
+    def at_hand(self, users: Tensor) -> nn.Embedding:
+        """A table of the rows of some users, or of all items, in this process."""
+        rows = self(users) if self.of == "users" else torch.cat(self._group.gather(self.own_rows))
+        return nn.Embedding.from_pretrained(rows)
 
 
-def shard_tables(model: Model, learning_rate: float, group: Group) -> Model:
-    """Replace the embeddings of a model by sharded ones with the same rows."""
-    for module in list(model.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, nn.EmbeddingBag):
-                raise ConfigError("the model reads whole profiles from its tables: shard those of gmf, neumf or nmtr.")
-            if isinstance(child, nn.Embedding):
-                table = ShardedTable(child.num_embeddings, child.embedding_dim, learning_rate, group)
-                with torch.no_grad():
-                    table.own.copy_(child.weight[table.rows])
-                setattr(module, name, table)
-    return model
+class ShardedModel(Model):
+    """A model with sharded tables; all ranks have to score at the same time."""
+
+    def __init__(self, make: Callable[[], Model], learning_rate: float, group: Group) -> None:
+        nn.Module.__init__(self)
+        check_ranks(group)
+        with tables_by(partial(ShardedTable, learning_rate=learning_rate, group=group)):
+            self.model = make()
+        self.n_users, self.n_items = self.model.n_users, self.model.n_items
+        self.by_user, self.learns_from_flags = self.model.by_user, self.model.learns_from_flags
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        return self.model(users, items)
+
+    @torch.no_grad()
+    def at_hand(self, users: NDArray[np.int32]) -> tuple[Model, NDArray[np.int32]]:
+        asked = torch.from_numpy(users)
+        tables = [module for module in self.model.modules() if isinstance(module, ShardedTable)]
+        whole = copy.deepcopy(self.model, {id(table): table.at_hand(asked) for table in tables})
+        return whole, np.arange(len(users), dtype=np.int32)
+
+    def score_all_items(self, users: Tensor) -> Tensor:
+        model, rows = self.at_hand(users.numpy())
+        return model.score_all_items(torch.from_numpy(rows))
 
 
-def whole_weights(model: Model) -> dict[str, Tensor]:
-    """The weights as the model without sharded tables has them, on every rank."""
-    tables = {name: module for name, module in model.named_modules() if isinstance(module, ShardedTable)}
-    inside = tuple(f"{name}." for name in tables)
-    rest = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith(inside)}
-    return rest | {f"{name}.weight": table.whole() for name, table in tables.items()}
+def weights_to_keep(model: Model) -> dict[str, Tensor | Share]:
+    """The weights as the model without sharded tables has them, of which a rank may have some rows."""
+    if not isinstance(model, ShardedModel):
+        return {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    weights: dict[str, Tensor | Share] = {}
+    for name, tensor in model.model.state_dict().items():
+        if name.endswith(".own_rows"):
+            weights[name.replace(".own_rows", ".weight")] = Share(tensor)
+        elif not name.endswith(".own_moments"):
+            weights[name] = tensor
+    return weights
 
 
-class ShardedStep(Stepper):
-    """Makes steps on sharded tables with row-wise Adagrad, and with Adam on the other parameters."""
+def check_shardable(model: Callable[..., Model], factors: int) -> None:
+    """Say what is wrong with a model whose tables cannot be shared out."""
+    if model is CDAE:
+        raise ConfigError("cdae reads whole profiles from its tables: shard those of gmf, neumf or nmtr.")
+    if factors % _MULTIPLE:
+        raise ConfigError(
+            f"factors is {factors}, but TorchRec handles {_MULTIPLE} numbers together: give a multiple of {_MULTIPLE}."
+        )
 
-    def __init__(self, model: Model, loss: DenoisedLoss, learning_rate: float, group: Group) -> None:
-        self._model, self._loss, self._group = model, loss, group
-        sharded = {p for module in model.modules() if isinstance(module, ShardedTable) for p in module.parameters()}
-        self._dense = [parameter for parameter in model.parameters() if parameter not in sharded]
-        self._adam = torch.optim.Adam(self._dense, learning_rate)
 
-    def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
-        weighed = weigh_batch(self._model, self._loss, batch)
-        self._adam.zero_grad(set_to_none=True)
-        mean = weighed.mean()
-        mean.backward()  # moves the rows; TorchRec averages gradients over the ranks, and so do we
-        total = torch.cat([mean.detach().reshape(1), *(p.grad.reshape(-1) for p in self._dense)])  # type: ignore[union-attr]
-        self._group.add_up(total)
-        averages = (total[1:] / self._group.size).split([parameter.numel() for parameter in self._dense])
-        for parameter, average in zip(self._dense, averages, strict=True):
-            parameter.grad = average.view_as(parameter)
-        self._adam.step()
-        return float(total[0] / self._group.size), weighed.losses.detach(), weighed.weights
+def check_ranks(group: Group) -> None:
+    """Say what is missing where tables cannot be shared out."""
+    if group.size == 1:
+        raise ConfigError("shard_tables shares rows out over ranks, but there is one: start several by torchrun.")
+    if find_spec("torchrec") is None or find_spec("fbgemm_gpu") is None:
+        raise ConfigError("shard_tables needs TorchRec: install it as docs/cluster.md says, or train without.")
 
 
 def _shard(n_rows: int, factors: int, learning_rate: float, group: Group) -> nn.Module:
     """A table of TorchRec with some rows on each rank; none of them is anywhere as a whole."""
-    try:
-        import torchrec
-        from fbgemm_gpu.split_embedding_configs import EmbOptimType
-        from torchrec.distributed.embedding import EmbeddingCollectionSharder
-        from torchrec.distributed.shard import shard
-        from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
-    except ImportError as error:
-        raise ConfigError(
-            f"sharded tables need TorchRec ({error}): install it as docs/cluster.md says, or train without them."
-        ) from error
+    logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)  # it warns TorchRec of a name it calls
+    import torchrec
+    from fbgemm_gpu.split_embedding_configs import EmbOptimType
+    from torchrec.distributed.comm_ops import set_gradient_division
+    from torchrec.distributed.embedding import EmbeddingCollectionSharder
+    from torchrec.distributed.shard import shard
+    from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
+
+    set_gradient_division(False)  # a rank's loss is its share of the whole, so that gradients are added up
     config = torchrec.EmbeddingConfig(
-        name=_NAME, embedding_dim=factors, num_embeddings=n_rows, feature_names=[_NAME], init_fn=nn.init.zeros_
+        name=_NAME,
+        embedding_dim=factors,
+        num_embeddings=-(-n_rows // group.size) * group.size,  # as many on each rank: its kernels need some
+        feature_names=[_NAME],
+        init_fn=nn.init.zeros_,
     )
     table = torchrec.EmbeddingCollection(tables=[config], device=torch.device("meta"))
     sharder = EmbeddingCollectionSharder(
@@ -115,3 +159,10 @@ def _shard(n_rows: int, factors: int, learning_rate: float, group: Group) -> nn.
         table, {_NAME: row_wise(compute_kernel="fused")}, sharder, group.size, group.size, "cpu"
     )
     return shard(table, plan, device=torch.device("cpu"), sharder=sharder)
+
+
+def _moments(table: Any) -> Tensor:
+    """The sums of squares of Adagrad, a number for each row of this rank."""
+    (state,) = table.fused_optimizer.state.values()
+    (moments,) = state.values()
+    return moments.local_shards()[0].tensor

@@ -1,0 +1,95 @@
+"""Tensors in a safetensors file, also those of which each rank has some rows.
+
+Such a table may be larger than the memory of the rank that writes, so its rows pass through it in blocks. The library
+writes only what is in memory: it writes the rest, and the rows are appended to that (decision 14).
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save, save_file
+from torch import Tensor
+
+from recsieve.data.codes import blocks
+from recsieve.files import replacing
+from recsieve.group import ALONE, Group
+
+BLOCK_BYTES = 64 << 20  # of rows on their way to or from the file
+
+
+@dataclass(frozen=True)
+class Share:
+    """The rows of a float32 table that this rank has; those of all ranks follow each other."""
+
+    rows: Tensor
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor | Share], metadata: Mapping[str, str], group: Group = ALONE
+) -> None:
+    """Replace a file in one step, by the first rank; all have to call where there are shares."""
+    shares = {name: tensor.rows for name, tensor in tensors.items() if isinstance(tensor, Share)}
+    here = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
+    if not group.is_first:
+        _hand_over(shares, group)
+    elif shares:
+        _write_with_shares(path, here, shares, metadata, group)
+    else:
+        with replacing(path) as temporary:
+            save_file(here, temporary, dict(metadata))
+
+
+def read_share(file: Any, name: str, shape: list[int], group: Group) -> Tensor:
+    """This rank's rows of a table that the first reads from an open file, and hands out in blocks."""
+    own = group.share_of(shape[0])
+    rows = torch.empty(own.stop - own.start, *shape[1:])
+    for block in blocks(shape[0], _rows_at_once(rows)):
+        size = block.stop - block.start
+        values = file.get_slice(name)[block] if group.is_first else torch.empty(size, *shape[1:])
+        group.tensor_from_first(values)
+        first, last = max(own.start, block.start), min(own.stop, block.stop)
+        if first < last:
+            rows[first - own.start : last - own.start] = values[first - block.start : last - block.start]
+    return rows
+
+
+def _write_with_shares(
+    path: Path, here: dict[str, Tensor], shares: dict[str, Tensor], metadata: Mapping[str, str], group: Group
+) -> None:
+    known = save(here, dict(metadata))
+    start, end = 8 + struct.unpack("<Q", known[:8])[0], len(known)
+    header, offset = json.loads(known[8:start]), end - start
+    for name, rows in shares.items():
+        shape = [group.total(len(rows)), *rows.shape[1:]]
+        size = 4 * torch.Size(shape).numel()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # so that what follows is aligned
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + known[start:])
+        for block in _blocks_of(shares, group):
+            file.write(block.numpy().tobytes())
+
+
+def _hand_over(shares: dict[str, Tensor], group: Group) -> None:
+    for rows in shares.values():
+        group.total(len(rows))
+    for _ in _blocks_of(shares, group):
+        pass
+
+
+def _blocks_of(shares: dict[str, Tensor], group: Group) -> Iterator[Tensor]:
+    for rows in shares.values():
+        yield from group.to_first(rows, _rows_at_once(rows))
+
+
+def _rows_at_once(rows: Tensor) -> int:
+    return max(1, BLOCK_BYTES // (4 * rows[0:0].new_empty(1, *rows.shape[1:]).numel()))
