@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="+")
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
+    parser.add_argument("--strategies", nargs="+", default=list(DENOISERS), choices=DENOISERS)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--shard-tables", action="store_true")
@@ -108,7 +109,7 @@ def main() -> None:
         return
     torch.set_num_threads(1)
     with join() as group:
-        names = [f"{model} {strategy}" for model, strategy in product(options.models, DENOISERS)]
+        names = [f"{model} {strategy}" for model, strategy in product(options.models, options.strategies)]
         how = options.steps, options.learning_rate, options.engine, options.shard_tables
         runs = {name: train(*name.split(), *how, group) for name in names}
         if group.is_first:

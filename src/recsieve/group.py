@@ -187,6 +187,10 @@ def join() -> Iterator[Group]:
         return
     import torch.distributed as dist
 
+    # Functions of this module take the group that exists when it is imported for a default, and torch's optimisers
+    # import it: the group would outlive its end, and its threads abort the process at exit (pytorch/pytorch#179291).
+    import torch.distributed.nn.functional  # noqa: F401
+
     _stay_on_the_way_to(os.environ["MASTER_ADDR"])
     try:
         store, rank, size = next(dist.rendezvous("env://"))
