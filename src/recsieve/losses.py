@@ -70,7 +70,7 @@ class DenoisedLoss(nn.Module):
         super().__init__()
         self.denoiser, self.pointwise, self.step, self.group = denoiser, pointwise, 0, group
 
-    def forward(self, logits: Tensor, labels: Tensor, **about: Tensor | None) -> Tensor:
+    def forward(self, logits: Tensor, labels: Tensor, **about: Any) -> Tensor:
         """The loss of a batch; `about` may give users, items, ids, and `sample_weights`."""
         return self.weigh(logits, labels, **about).mean()
 
@@ -84,11 +84,12 @@ class DenoisedLoss(nn.Module):
         ids: Tensor | None = None,
         sample_weights: Tensor | None = None,
         places: Tensor | None = None,
+        n_all: int = 0,
     ) -> WeighedLosses:
         """The losses of a batch and their weights, not yet reduced.
 
-        `places` says where the interactions stand in the batch of all ranks; without it, those of a rank follow those
-        of the rank before.
+        `places` says where the interactions stand among the `n_all` of all ranks; without it, those of a rank follow
+        those of the rank before.
         """
         if logits.shape != labels.shape or logits.ndim != 1:
             raise ConfigError(
@@ -103,7 +104,7 @@ class DenoisedLoss(nn.Module):
         if group.size == 1:
             weights = self.denoiser.weights(batch)
             return WeighedLosses(losses, weights if sample_weights is None else weights * sample_weights)
-        whole, given, own = gather_batch(batch, sample_weights, places, group)
+        whole, given, own = gather_batch(batch, sample_weights, places, n_all, group)
         weights = self.denoiser.weights(whole)
         weights = weights if given is None else weights * given
         return WeighedLosses(losses, weights[own], (weights > 0).sum(), group.size)
@@ -119,21 +120,23 @@ class DenoisedLoss(nn.Module):
 
 
 def gather_batch(
-    batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, group: Group
+    batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, n_all: int, group: Group
 ) -> tuple[LossBatch, Tensor | None, Tensor]:
     """The batch of all ranks and its given weights, and where this rank's interactions are in it."""
-    given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights, places)
-    columns = [column for column in given if column is not None]
+    given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights)
     # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
-    parts = group.gather(torch.stack([column.double() for column in columns], dim=1))
-    first = sum(len(part) for part in parts[: group.rank])
-    own = torch.arange(first, first + len(batch.losses), device=batch.losses.device)
-    gathered = iter(torch.cat(parts).unbind(dim=1))
-    whole = [None if column is None else next(gathered).to(column.dtype) for column in given]
-    if places is not None:
-        order = whole.pop().argsort()  # type: ignore[union-attr]
-        whole, own = [None if column is None else column[order] for column in whole], places
-    losses, labels, users, items, ids, weights = whole[:6]
+    columns = torch.stack([column.double() for column in given if column is not None], dim=1)
+    if places is None:
+        parts = group.gather(columns)
+        first = sum(len(part) for part in parts[: group.rank])
+        gathered, own = torch.cat(parts), torch.arange(first, first + len(columns), device=columns.device)
+    else:
+        gathered, own = columns.new_zeros(n_all, columns.shape[1]), places
+        gathered[places] = columns
+        group.add_up(gathered)  # no place is on two ranks
+    rest = iter(gathered.unbind(dim=1))
+    whole = [None if column is None else next(rest).to(column.dtype) for column in given]
+    losses, labels, users, items, ids, weights = whole
     return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
 
 
@@ -155,7 +158,7 @@ class CascadedLoss(DenoisedLoss):
         super().__init__(denoiser, pointwise, group)
         self.click, self.satisfaction_share = click, satisfaction_share
 
-    def weigh(self, logits: Tensor, labels: Tensor, **about: Tensor | None) -> WeighedLosses:
+    def weigh(self, logits: Tensor, labels: Tensor, **about: Any) -> WeighedLosses:
         users, items, ids = (about.get(name) for name in ("users", "items", "ids"))
         if users is None or items is None:
             raise ConfigError("clicks are predicted from who met what: give `users` and `items` with the logits.")

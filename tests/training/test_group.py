@@ -26,39 +26,41 @@ def run_on(tmp_path_factory, start_ranks):
         path = folder / f"{n_ranks}{''.join(map(str, options))}.json"
         if not path.exists():
             for rank in start_ranks([["benchmarks.ranks", path, *options]] * n_ranks):
-                _, errors = rank.communicate(timeout=900)
+                _, errors = rank.communicate(timeout=1800)
                 assert rank.returncode == 0, errors
         return json.loads(path.read_text())["runs"]
 
     return run
 
 
-def assert_same(runs, others, loss=1e-5, metric=1e-4):
+def assert_same(runs, others):
     assert len(runs) == len(others)
     for name, run in runs.items():
-        assert others[name]["losses"] == pytest.approx(run["losses"], abs=loss), name
-        assert others[name]["metrics"] == pytest.approx(run["metrics"], abs=metric), name
+        assert others[name]["losses"] == pytest.approx(run["losses"], abs=1e-5), name
+        assert others[name]["metrics"] == pytest.approx(run["metrics"], abs=1e-4), name
 
 
 @pytest.mark.parametrize("n_ranks", [2, 3])
-def test_500_steps_of_every_model_and_strategy_are_those_of_one_rank(run_on, n_ranks):
-    runs = run_on(1, "--steps", 500)
-    assert len(runs) == len(MODELS) * len(DENOISERS)
-    assert_same(runs, run_on(n_ranks, "--steps", 500))
+def test_500_steps_with_every_strategy_are_those_of_one_rank(run_on, n_ranks):
+    options = "--steps", 500, "--models", "gmf", "neumf", "cdae"
+    runs = run_on(1, *options)
+    assert len(runs) == 3 * len(DENOISERS)
+    assert_same(runs, run_on(n_ranks, *options))
 
 
-@pytest.mark.parametrize("n_ranks", [2, 3])
-def test_neumf_does_not_come_apart_at_a_large_learning_rate(run_on, n_ranks):
-    """In float32 the order of sums alone makes another model of it within 500 steps, whatever the strategy."""
+def test_neumf_does_not_come_apart_at_a_large_learning_rate(run_on):
+    """In float32 the order of sums alone makes another model of it within 500 steps, with most strategies."""
     options = "--steps", 500, "--models", "neumf", "--learning-rate", 0.005
-    assert_same(run_on(1, *options), run_on(n_ranks, *options))
+    assert_same(run_on(1, *options), run_on(3, *options))
 
 
-def test_one_rank_has_the_losses_and_metrics_of_one_process_with_its_own_kernels(run_on, tmp_path):
+def test_one_process_with_kernels_of_its_own_has_the_losses_and_metrics_of_two_ranks(run_on, tmp_path):
     subprocess.run(
         [sys.executable, "-m", "benchmarks.ranks", tmp_path / "1.json", "--steps", "12"], cwd=ROOT, check=True
     )
-    assert_same(json.loads((tmp_path / "1.json").read_text())["runs"], run_on(1, "--steps", 12))
+    runs = json.loads((tmp_path / "1.json").read_text())["runs"]
+    assert len(runs) == len(MODELS) * len(DENOISERS)
+    assert_same(runs, run_on(2, "--steps", 12))
 
 
 @pytest.mark.parametrize("n_ranks", [(2, 3), (1, 2), (3, 1)])

@@ -44,24 +44,27 @@ class GroupStep(Stepper):
         self._optimizer.zero_grad(set_to_none=True)
         with self._group.talking():  # sharded tables do it in the backward pass too
             share.backward()
-        mean = self._add_up_dense(share.detach(), list(copies.values()))
-        self._optimizer.step_on_rows(self._gather_rows() if self._tables else [])  # TorchRec moves its own
+        own = [self._own_rows(table) for table in self._tables]
+        mean, counts = self._add_up(share.detach(), [len(rows) for rows, _ in own], list(copies.values()))
+        self._optimizer.step_on_rows(self._gather_rows(own, counts) if own else [])  # TorchRec moves its own
         return mean, weighed.losses.detach(), weighed.weights
 
-    def _add_up_dense(self, share: Tensor, copies: list[Tensor]) -> float:
-        """Give dense parameters the gradients of the whole batch; gives its mean loss."""
-        gradients = [torch.zeros_like(copy) if copy.grad is None else copy.grad for copy in copies]
-        flat = torch.cat([share.reshape(1), *(gradient.reshape(-1) for gradient in gradients)])
+    def _add_up(self, share: Tensor, n_rows: list[int], copies: list[Tensor]) -> tuple[float, list[list[int]]]:
+        """Give dense parameters the gradients of the whole batch; gives its mean loss, and how many rows each has."""
+        counts = torch.zeros(self._group.size, len(n_rows), dtype=torch.float64)
+        counts[self._group.rank] = torch.tensor(n_rows)
+        parts = [share, counts, *(torch.zeros_like(copy) if copy.grad is None else copy.grad for copy in copies)]
+        flat = torch.cat([part.reshape(-1) for part in parts])  # one message: waiting is what takes the time
         self._group.add_up(flat)
-        mean, *sums = flat.float().split([1, *(copy.numel() for copy in copies)])
-        for parameter, total in zip(self._dense.values(), sums, strict=True):
-            parameter.grad = total.view_as(parameter)
-        return mean.item()
+        sums = flat.split([part.numel() for part in parts])
+        for parameter, total in zip(self._dense.values(), sums[2:], strict=True):
+            parameter.grad = total.float().view_as(parameter)
+        return sums[0].float().item(), sums[1].long().view_as(counts).tolist()
 
-    def _gather_rows(self) -> list[tuple[Tensor, Tensor, Tensor]]:
+    def _gather_rows(
+        self, own: list[tuple[Tensor, Tensor]], counts: list[list[int]]
+    ) -> list[tuple[Tensor, Tensor, Tensor]]:
         """The rows of each table that have a gradient on any rank, and the gradients, rank after rank."""
-        own = [self._own_rows(table) for table in self._tables]
-        counts = torch.stack(self._group.gather_alike(torch.tensor([len(rows) for rows, _ in own]))).tolist()
         sizes = [[size for n, table in zip(c, self._tables, strict=True) for size in _sizes(n, table)] for c in counts]
         # One message for all tables: the bits of row numbers travel as if they were gradients.
         message = torch.cat([part for rows, values in own for part in (rows.view(torch.float64), values.reshape(-1))])

@@ -40,8 +40,7 @@ class History:
 
     def close_row(self, step: int, epoch: int) -> float:
         """Write down the means since the last row, and give that of the loss."""
-        group = self._data.group
-        sums, counts, dropped = group.sum(self._sums), group.sum(self._counts), group.sum(self._dropped)
+        sums, counts, dropped = self._data.group.sum(np.stack([self._sums, self._counts, self._dropped]))
         with np.errstate(invalid="ignore"):
             true, false, _, negative = sums / counts
             positive = sums[:3].sum() / counts[:3].sum()

@@ -80,7 +80,7 @@ def own_loss(
         # Ids are of training interactions elsewhere; beside labels they only tell what was regretted from negatives.
         ids = None if labels is None else batch.ids
         logits = model(batch.users, batch.items)
-        about = {"users": batch.users, "items": batch.items, "ids": ids, "places": batch.places}
+        about = {"users": batch.users, "items": batch.items, "ids": ids, "places": batch.places, "n_all": batch.n_all}
         means.append(float(loss(logits, batch.labels, **about)))
     model.train()
     loss.train()

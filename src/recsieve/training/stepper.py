@@ -30,5 +30,5 @@ def weigh_batch(model: Model, loss: DenoisedLoss, batch: Batch) -> WeighedLosses
     logits = model(batch.users, batch.items).float()
     return loss.weigh(
         logits, batch.labels, users=batch.users, items=batch.items, ids=batch.ids, sample_weights=batch.weights,
-        places=batch.places,
+        places=batch.places, n_all=batch.n_all,
     )  # fmt: skip
