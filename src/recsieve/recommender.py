@@ -21,20 +21,17 @@ from recsieve.auto.noise import logit_tensors
 from recsieve.auto.recipes import Recipe, checkpoint_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
-from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
+from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
-from recsieve.evaluation.groups import some_users
-from recsieve.losses import CascadedLoss, DenoisedLoss
-from recsieve.models import MODELS, NMTR, Model
+from recsieve.models import MODELS, Model
 from recsieve.models.base import empty_table, tables_by
 from recsieve.models.offset import Offset, OffsetModel
+from recsieve.preparation import criterion, prepare_training
 from recsieve.run_folder import RunFolder
-from recsieve.sampling import Sampler
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
 from recsieve.training import Event, InteractionMemory, Training, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
-from recsieve.training.selection import own_loss
 from recsieve.training.sharded import ShardedModel, weights_to_keep
 
 log = logging.getLogger(__name__)
@@ -99,11 +96,11 @@ class Recommender:
             if group.size > 1:
                 raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
-        training = self._prepare(split, memory)
+        training = prepare_training(self.settings, split, self._denoiser, memory)
         if resume and checkpoint is not None:
             training.load_state_dict(load_checkpoint(checkpoint, group))
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
-        validate = self._validation(training, split) if judge is None else lambda step: judge(training)
+        validate = criterion(self.settings, training, split) if judge is None else lambda step: judge(training)
         for event in training.run(validate, save):
             if isinstance(event, Validated):
                 self.validations.append(event)
@@ -170,60 +167,6 @@ class Recommender:
             raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
         self.model = OffsetModel(base, offset) if popularity or noise is not None else base
         return self
-
-    def _prepare(self, split: Split, memory: InteractionMemory | None) -> Training:
-        settings = self.settings
-        model = self._make_model(split.train)
-        steps = Sampler(split.train, seed=0, negatives=settings.negatives).steps_per_epoch(settings.batch_size)
-        denoiser = self._denoiser or make_denoiser(
-            settings.denoiser, settings.denoiser_options, steps_per_epoch=steps, negatives=settings.negatives,
-            popularity=torch.from_numpy(split.train.group.sum(split.train.item_counts())),
-        )  # fmt: skip
-        ramp_steps = getattr(denoiser, "ramp_steps", 0)
-        if ramp_steps > settings.epochs * steps:
-            log.warning(
-                "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; "
-                "give a smaller ramp_steps, or ramp_epochs.", ramp_steps, settings.epochs * steps,
-            )  # fmt: skip
-        network = model.model if isinstance(model, ShardedModel) else model
-        loss = (
-            CascadedLoss(denoiser, network.click, network.satisfaction_share)
-            if isinstance(network, NMTR)
-            else DenoisedLoss(denoiser)
-        )
-        return Training(model, loss, split.train, settings.plan(), memory)
-
-    def _make_model(self, data: Interactions) -> Model:
-        settings = self.settings
-        generator = torch.Generator().manual_seed(settings.seed)
-        make = partial(MODELS[settings.model], data.csr, generator, **settings.model_options)
-        if not settings.shard_tables:
-            return make()
-        log.warning("TorchRec moves sharded tables by row-wise Adagrad and not by Adam: expect other results.")
-        return ShardedModel(make, settings.table_learning_rate, data.group)
-
-    def _validation(self, training: Training, split: Split) -> Callable[[int], float]:
-        """The one criterion that decides which weights are kept."""
-        settings, validation, group = self.settings, split.validation, split.train.group
-        if validation.total() == 0:
-            log.warning("there is no validation data, so the last weights are kept, whatever select_by says.")
-            return lambda step: float(step)
-        if settings.select_by == "own-loss":
-            return lambda step: -own_loss(
-                training.model, training.loss, validation, split.train.csr,
-                batch_size=settings.batch_size, seed=settings.seed, step=step,
-            )  # fmt: skip
-        metric, k, clean = parse_criterion(settings.select_by)
-        if clean:
-            if not group.any(validation.has_flags):
-                raise ConfigError(
-                    f"select_by is '{settings.select_by}', but it is not known which interactions are noise."
-                )
-            validation = validation.take(~validation.is_false_positive)
-        relevant = some_users(validation, settings.validation_users).csr
-        return lambda step: evaluate(training.model, relevant, split.train.csr, [k], group=group).overall[
-            f"{metric}@{k}"
-        ]
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
         """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.

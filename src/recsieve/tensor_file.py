@@ -53,11 +53,15 @@ def read_share(file: Any, name: str, shape: list[int], group: Group) -> Tensor:
     for block in blocks(shape[0], _rows_at_once(rows)):
         size = block.stop - block.start
         values = file.get_slice(name)[block] if group.is_first else torch.empty(size, *shape[1:])
-        group.tensor_from_first(values)
-        first, last = max(own.start, block.start), min(own.stop, block.stop)
-        if first < last:
-            rows[first - own.start : last - own.start] = values[first - block.start : last - block.start]
+        take_own(rows, own, group.tensor_from_first(values), block.start)
     return rows
+
+
+def take_own(rows: Tensor, own: slice, block: Tensor, start: int) -> None:
+    """Fill in those of a rank's own rows that are in a block of a table, which begins at `start`."""
+    first, last = max(own.start, start), min(own.stop, start + len(block))
+    if first < last:
+        rows[first - own.start : last - own.start] = block[first - start : last - start]
 
 
 def _write_with_shares(

@@ -157,9 +157,10 @@ def test_an_option_that_does_not_exist_is_exit_code_2(recsieve, log):
 def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log, columns, tmp_path, monkeypatch):
     import errno
 
-    from recsieve.training import checkpoint
+    from recsieve import tensor_file
+    from recsieve.training.checkpoint import load_checkpoint
 
-    saved = checkpoint.save_file
+    saved = tensor_file.save_file
     calls = []
 
     def full_on_the_third(tensors, path, metadata):
@@ -168,8 +169,8 @@ def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log,
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         saved(tensors, path, metadata=metadata)
 
-    monkeypatch.setattr(checkpoint, "save_file", full_on_the_third)
+    monkeypatch.setattr(tensor_file, "save_file", full_on_the_third)
     run = tmp_path / "run"
     assert refused(recsieve("train", log, *columns, "--epochs", 5, "--out", run), "No space left")
-    assert checkpoint.load_checkpoint(run / "checkpoint" / "state.safetensors")["step"] > 0
+    assert load_checkpoint(run / "checkpoint" / "state.safetensors")["step"] > 0
     assert recsieve("train", log, *columns, "--epochs", 5, "--out", run, "--resume").code == 0

@@ -22,7 +22,7 @@ from recsieve.errors import ConfigError
 from recsieve.group import Group
 from recsieve.models import CDAE, Model
 from recsieve.models.base import Of, drawn_rows, tables_by
-from recsieve.tensor_file import Share
+from recsieve.tensor_file import Share, take_own
 
 _NAME = "table"
 _MULTIPLE = 4  # numbers that TorchRec's kernels handle together
@@ -46,9 +46,7 @@ class ShardedTable(nn.Module):
         self.register_buffer("own_rows", weight[: own.stop - own.start])
         self.register_buffer("own_moments", moments[: own.stop - own.start])
         for start, rows in drawn_rows(n_rows, factors, generator):
-            first, last = max(own.start, start), min(own.stop, start + len(rows))
-            if first < last:
-                self.own_rows[first - own.start : last - own.start] = rows[first - start : last - start]
+            take_own(self.own_rows, own, rows, start)
 
     def forward(self, rows: Tensor) -> Tensor:
         if not torch.is_grad_enabled():

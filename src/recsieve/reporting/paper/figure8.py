@@ -59,4 +59,4 @@ def _sentence(title: str, rows: Sequence[Mapping[str, Any]], plain: Mapping[str,
     best = max(rows, key=lambda row: row[metric]["mean"])
     worst = min(rows, key=lambda row: row[metric]["mean"])
     told = [f"{row['value']:g} ({percent(100 * (row[metric]['mean'] / plain['mean'] - 1))})" for row in (best, worst)]
-    return f"{title}: best at {rows[0]['knob']} = {told[0]} of CE's {metric_name(metric)}, worst at {told[1]}."
+    return f"{title}: {metric_name(metric)} against CE's is best at {rows[0]['knob']} = {told[0]}, worst at {told[1]}."
