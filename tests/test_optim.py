@@ -182,6 +182,23 @@ def test_a_resumed_run_gives_the_same_bits_as_one_that_never_stopped():
     assert_same_parameters(resumed, model, 0)
 
 
+@pytest.mark.parametrize("lazy_first", [True, False])
+def test_a_run_goes_on_where_tables_are_no_longer_lazy_or_newly_so(lazy_first):
+    sparse, dense = twins()
+    first, second = (sparse, dense) if lazy_first else (dense, sparse)
+    _, reference = twins()
+    train(reference, torch.optim.Adam(reference.parameters(), lr=0.01), [*batches(150), *batches(150, seed=2)])
+
+    optimizer = LazyAdam(first.parameters(), lr=0.01).watch(first)
+    train(first, optimizer, batches(150))
+    second.load_state_dict(first.state_dict())
+    again = LazyAdam(second.parameters(), lr=0.01).watch(second)
+    again.load_state_dict(through_a_file(optimizer.state_dict()))
+    train(second, again, batches(150, seed=2))
+    again.flush()
+    assert_same_parameters(second, reference, 2e-5)
+
+
 def test_saving_the_state_changes_nothing():
     models = [twins()[0], twins()[0]]
     for save_state, model in zip((True, False), models, strict=True):

@@ -62,6 +62,7 @@ class LazyAdam(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
         self._tables: dict[Tensor, adam_rows.RowAdam] = {}
         self._stale: set[Tensor] = set()  # tables of which no row was brought up to date since the last step
+        self._watched: set[Tensor] | None = None  # those that will have sparse gradients, where that is known
 
     def watch(self, model: nn.Module) -> LazyAdam:
         """Bring rows up to date in every lookup of the model's embeddings with sparse gradients."""
@@ -74,6 +75,7 @@ class LazyAdam(torch.optim.Optimizer):
         for table in _embeddings(model):
             if table.sparse:
                 table.register_forward_pre_hook(before_lookup, with_kwargs=True)
+        self._watched = (self._watched or set()) | set(lazy_tables(model))
         return self
 
     def catch_up(self, table: Tensor, rows: Tensor) -> None:
@@ -194,7 +196,11 @@ class LazyAdam(torch.optim.Optimizer):
         return super().state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a saved state: what follows is, to the bit, what would have followed where it was saved."""
+        """Take up a saved state: what follows is, to the bit, what would have followed where it was saved.
+
+        A table that was lazy there and is dense here, or the other way round, goes on as Adam would, to rounding; its
+        weights have to be loaded before.
+        """
         super().load_state_dict(state_dict)
         self._tables.clear()
         self._stale.clear()
@@ -205,6 +211,25 @@ class LazyAdam(torch.optim.Optimizer):
             if "last_step" in saved:  # with its own types: torch has made everything float32
                 self.state[parameter] = {name: value.clone() for name, value in saved.items()}
                 self._add_table(parameter, group)
+                if self._watched is not None and parameter not in self._watched:
+                    self._make_dense(parameter)
+            elif saved and self._watched is not None and parameter in self._watched:
+                self._make_lazy(parameter, group)
+
+    def _make_dense(self, table: Tensor) -> None:
+        """Bring all rows up to date, so that what is kept of them is what Adam keeps of any parameter."""
+        rows, state = self._tables.pop(table), self.state[table]
+        rows.catch_up(table.detach().numpy(), np.arange(len(table)))
+        step = torch.tensor(float(rows.timeline.step))
+        self.state[table] = {"step": step, "exp_avg": state["exp_avg"], "exp_avg_sq": state["exp_avg_sq"]}
+
+    def _make_lazy(self, table: Tensor, group: dict[str, Any]) -> None:
+        """Let all rows be up to the last step; the learning rates before that no longer matter."""
+        state = self.state[table]
+        step = int(state.pop("step"))
+        state["last_step"] = torch.full((len(table),), step, dtype=torch.int32)
+        state["learning_rates"] = torch.full((step,), float(group["lr"]), dtype=torch.float64)
+        self._add_table(table, group)
 
 
 def _embeddings(model: nn.Module) -> Iterator[nn.Embedding | nn.EmbeddingBag]:
