@@ -17,8 +17,10 @@ CHART = ROOT / "docs" / "images" / "growth"
 # The log that somebody might have, with as many items as the shape of the others would give it.
 BILLION, BILLION_USERS = 1_000_000_000, 100_000_000
 TRAIN_SHARE, NEGATIVES = 0.8, 1
-# What the ranks of a group tell each other about each row of a batch: its loss, label, user, item, id and place.
-GATHERED_BYTES, ROW_NUMBER_BYTES, NUMBER_BYTES = 6 * 8, 8, 4
+NUMBER_BYTES = 4
+# What the ranks of a group tell each other about each row of a batch: its loss, label, user, item and id. And about
+# each row of a table that has a gradient: its number, and the gradient in float64.
+GATHERED_BYTES, ROW_NUMBER_BYTES, GRADIENT_BYTES = 5 * 8, 8, 8
 
 TEXT = """# How large a log may be
 
@@ -102,7 +104,7 @@ vectors: with {ranks} ranks each needs about {rank_memory:,.0f} GB. Vectors of {
 A step on several ranks exchanges at most {step_kb:,.0f} kB with batches of {batch_size:,} and {factors} factors:
 {gathered} bytes a row of the batch for the strategy, which sees the whole batch, and {per_row} bytes for each distinct
 user and item in it, of which there are at most {most_rows:,}. By formula:
-batch · {gathered} + (batch / (1 + negatives) + batch) · ({row_number} + {number} · factors).
+batch · {gathered} + (batch / (1 + negatives) + batch) · ({row_number} + {gradient} · factors).
 """
 
 
@@ -237,7 +239,7 @@ def _billion(size: dict[str, Any]) -> dict[str, Any]:
 
 def _exchange(size: dict[str, Any]) -> dict[str, Any]:
     """How many bytes the ranks tell each other in a step, at most."""
-    batch, per_row = size["batch_size"], ROW_NUMBER_BYTES + NUMBER_BYTES * size["factors"]
+    batch, per_row = size["batch_size"], ROW_NUMBER_BYTES + GRADIENT_BYTES * size["factors"]
     rows = batch // (1 + NEGATIVES) + batch
     return {
         "gathered": GATHERED_BYTES,
@@ -245,5 +247,6 @@ def _exchange(size: dict[str, Any]) -> dict[str, Any]:
         "most_rows": rows,
         "step_kb": (batch * GATHERED_BYTES + rows * per_row) / 1e3,
         "row_number": ROW_NUMBER_BYTES,
+        "gradient": GRADIENT_BYTES,
         "number": NUMBER_BYTES,
     }
