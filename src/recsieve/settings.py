@@ -84,8 +84,7 @@ def make_settings(values: dict[str, Any]) -> Settings:
         if name not in known:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
     if settings.shard_tables:
-        default = inspect.signature(MODELS[settings.model]).parameters["factors"].default
-        check_shardable(MODELS[settings.model], settings.model_options.get("factors", default))
+        check_shardable(MODELS[settings.model], settings.model_options.get("factors"))
     return settings
 
 

@@ -113,11 +113,11 @@ def weights_to_keep(model: Model) -> dict[str, Tensor | Share]:
     return weights
 
 
-def check_shardable(model: Callable[..., Model], factors: int) -> None:
-    """Say what is wrong with a model whose tables cannot be shared out."""
+def check_shardable(model: Callable[..., Model], factors: Any) -> None:
+    """Say what is wrong with a model whose tables cannot be shared out; `factors` may be left to the model."""
     if model is CDAE:
         raise ConfigError("cdae reads whole profiles from its tables: shard those of gmf, neumf or nmtr.")
-    if factors % _MULTIPLE:
+    if isinstance(factors, int) and factors % _MULTIPLE:
         raise ConfigError(
             f"factors is {factors}, but TorchRec handles {_MULTIPLE} numbers together: give a multiple of {_MULTIPLE}."
         )
