@@ -41,6 +41,8 @@ def write_chart(
     chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[Literal["png", "svg"]] = ("png", "svg")
 ) -> None:
     """Write a chart as `path` with the ending of each format."""
+    # An SVG is shown in the reader's font: where that is wider than the one measured here, labels need room to titles.
+    chart = chart.configure_axis(titlePadding=12)
     for format in formats:
         with replacing(path.with_suffix(f".{format}")) as temporary:
             chart.save(str(temporary), format=format, scale_factor=2)
