@@ -10,7 +10,12 @@ from recsieve.group import Group
 from recsieve.tensor_file import Share, read_share, write_tensors
 
 WHOLE = torch.arange(7 * 3, dtype=torch.float32).view(7, 3)
-OTHERS = {"bias": torch.tensor([1.5]), "steps": torch.arange(4), "none": torch.zeros(0, 2)}
+OTHERS = {
+    "bias": torch.tensor([1.5]),
+    "steps": torch.arange(4),
+    "none": torch.zeros(0, 2),
+    "turned": torch.arange(6.0).view(2, 3).T,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +39,12 @@ def test_the_rows_of_all_ranks_are_one_table_to_any_reader(tmp_path, in_ranks, n
     assert all(torch.equal(found[name], OTHERS[name]) for name in OTHERS)
     with safe_open(tmp_path / "file", framework="pt") as file:
         assert file.metadata() == {"about": "it"}
+
+
+def test_without_shares_the_file_is_the_same_to_any_reader(tmp_path):
+    write_tensors(tmp_path / "file", OTHERS, {})
+    found = load_file(tmp_path / "file")
+    assert all(torch.equal(found[name], OTHERS[name]) for name in OTHERS)
 
 
 @pytest.mark.parametrize("n_ranks", [1, 2, 3, 5])

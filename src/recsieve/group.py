@@ -1,7 +1,7 @@
 """The processes of a run, over torch.distributed: who is among them, and what they tell each other.
 
 A group of one is the default, so that nobody has to ask whether there are others. Every rank has to make the same calls
-in the same order. Nothing is sent as a pickle.
+in the same order. Nothing is sent as a pickle here; TorchRec does so once for each table that it shards.
 """
 
 from __future__ import annotations

@@ -252,10 +252,10 @@ class Recommender:
         In a group all ranks call it, and the first writes.
         """
         model, split = self._fitted()
-        if isinstance(model, OffsetModel):
-            run.write_weights(model.offset.state_dict(), run.offset)
-            model = model.model
         group = split.train.group
+        if isinstance(model, OffsetModel):
+            run.write_weights(model.offset.state_dict(), run.offset, group)
+            model = model.model
         run.write_weights(weights_to_keep(model), group=group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())

@@ -7,6 +7,7 @@ writes only what is in memory: it writes the rest, and the rows are appended to 
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,11 +37,14 @@ def write_tensors(
 ) -> None:
     """Replace a file in one step, by the first rank; all have to call where there are shares."""
     shares = {name: tensor.rows for name, tensor in tensors.items() if isinstance(tensor, Share)}
-    here = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
+    here = {name: tensor.contiguous() for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
+    shapes = {name: [group.total(len(rows)), *rows.shape[1:]] for name, rows in shares.items()}
+    blocks_of_all = (block for rows in shares.values() for block in group.to_first(rows, _rows_at_once(rows)))
     if not group.is_first:
-        _hand_over(shares, group)
+        for _ in blocks_of_all:  # the others only hand over what they have
+            pass
     elif shares:
-        _write_with_shares(path, here, shares, metadata, group)
+        _write_with_blocks(path, save(here, dict(metadata)), shapes, blocks_of_all)
     else:
         with replacing(path) as temporary:
             save_file(here, temporary, dict(metadata))
@@ -64,36 +68,21 @@ def take_own(rows: Tensor, own: slice, block: Tensor, start: int) -> None:
         rows[first - own.start : last - own.start] = block[first - start : last - start]
 
 
-def _write_with_shares(
-    path: Path, here: dict[str, Tensor], shares: dict[str, Tensor], metadata: Mapping[str, str], group: Group
-) -> None:
-    known = save(here, dict(metadata))
+def _write_with_blocks(path: Path, known: bytes, shapes: dict[str, list[int]], blocks_of_all: Iterator[Tensor]) -> None:
+    """Write what the library has made of the other tensors, and append tables of these shapes, block by block."""
     start, end = 8 + struct.unpack("<Q", known[:8])[0], len(known)
     header, offset = json.loads(known[8:start]), end - start
-    for name, rows in shares.items():
-        shape = [group.total(len(rows)), *rows.shape[1:]]
-        size = 4 * torch.Size(shape).numel()
+    for name, shape in shapes.items():
+        size = 4 * math.prod(shape)
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
         offset += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # so that what follows is aligned
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + known[start:])
-        for block in _blocks_of(shares, group):
+        for block in blocks_of_all:
             file.write(block.numpy().tobytes())
 
 
-def _hand_over(shares: dict[str, Tensor], group: Group) -> None:
-    for rows in shares.values():
-        group.total(len(rows))
-    for _ in _blocks_of(shares, group):
-        pass
-
-
-def _blocks_of(shares: dict[str, Tensor], group: Group) -> Iterator[Tensor]:
-    for rows in shares.values():
-        yield from group.to_first(rows, _rows_at_once(rows))
-
-
 def _rows_at_once(rows: Tensor) -> int:
-    return max(1, BLOCK_BYTES // (4 * rows[0:0].new_empty(1, *rows.shape[1:]).numel()))
+    return max(1, BLOCK_BYTES // (4 * math.prod(rows.shape[1:])))

@@ -1,6 +1,7 @@
 """Tables that TorchRec shares out over the ranks, beside the same training with whole tables written out."""
 
 import json
+import time
 from itertools import islice, product
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_a_run_that_was_killed_goes_on_with_another_number_of_ranks(log_file, tm
     ranks = start_ranks([train(killed)] * 2)
     checkpoint = RunFolder(killed).checkpoint
     while ranks[0].poll() is None and not checkpoint.exists():
-        pass
+        time.sleep(0.01)
     ranks[1].kill()
     _, errors = ranks[0].communicate(timeout=500)
     assert ranks[0].returncode == 2, errors

@@ -103,7 +103,7 @@ class ShardedModel(Model):
 def weights_to_keep(model: Model) -> dict[str, Tensor | Share]:
     """The weights as the model without sharded tables has them, of which a rank may have some rows."""
     if not isinstance(model, ShardedModel):
-        return {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+        return model.state_dict()
     weights: dict[str, Tensor | Share] = {}
     for name, tensor in model.model.state_dict().items():
         if name.endswith(".own_rows"):
