@@ -1,6 +1,6 @@
 """Denoising strategies: losses in, weights out. A new one is a file here and a line in the registry."""
 
-from recsieve.denoisers.base import Denoiser, LossBatch
+from recsieve.denoisers.base import Context, Denoiser, LossBatch
 from recsieve.denoisers.keep_all import KeepAll
 from recsieve.denoisers.least_popular_drop import LeastPopularDrop
 from recsieve.denoisers.negative_feedback import NegativeFeedback
@@ -11,6 +11,7 @@ from recsieve.denoisers.truncated import Truncated
 
 __all__ = [
     "DENOISERS",
+    "Context",
     "Denoiser",
     "KeepAll",
     "LeastPopularDrop",

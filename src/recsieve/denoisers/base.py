@@ -24,6 +24,18 @@ class LossBatch:
     ids: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class Context:
+    """What is known of a training before it begins, for strategies that need it."""
+
+    n_users: int
+    n_items: int
+    n_interactions: int
+    popularity: Tensor  # (items,) training interactions of each
+    steps_per_epoch: int
+    positive_share: float  # the part of the losses in a batch that belongs to positives: 1 where each loss is of one
+
+
 class Denoiser(Protocol):
     """Turns the losses of a batch into weights; 0 drops an interaction.
 

@@ -1,0 +1,74 @@
+"""How a model is fitted: by a learner, step by step, whether a step is an epoch, a sweep or a closed form."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.denoisers import Context, Denoiser
+from recsieve.errors import ConfigError
+from recsieve.group import ALONE, Group
+from recsieve.models.scorer import Scorer
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a fitting is told beside the data."""
+
+    seed: int
+    make_denoiser: Callable[[Context], Denoiser]
+    group: Group = ALONE
+
+
+class Fitting(ABC):
+    """A model that is being fitted: `advance()` until `step` is `total`.
+
+    `state_dict()` is all it takes to go on elsewhere, with the same numbers as if it had never been stopped. A fitting
+    of one step has none: it is computed again.
+    """
+
+    step: int = 0
+    total: int = 1
+    steps_per_epoch: int = 1  # the model is validated after each epoch, unless something else is asked for
+
+    @abstractmethod
+    def advance(self) -> float:
+        """Go on to the next step at which something is due; gives the loss since the last, NaN where there is none."""
+
+    @abstractmethod
+    def scorer(self) -> Scorer:
+        """The model as it is now, prepared for ranking; the next `advance` may change it."""
+
+    def validation_loss(self, validation: Interactions) -> float:
+        """The mean loss on held-out data."""
+        raise ConfigError(f"{self.scorer().title} has no validation loss: select by a metric such as 'ndcg@20'.")
+
+    def history(self) -> pl.DataFrame:
+        """The course of the fitting so far, a row an interval."""
+        return pl.DataFrame()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up a saved state."""
+
+
+class Learner(Protocol):
+    """A model with its options that fits itself to data."""
+
+    def begin(self, split: Split, run: Run) -> Fitting:
+        """A fitting that has made no step yet."""
+
+    def accepts(self, denoiser: type) -> bool:
+        """Whether a kind of strategy makes sense for this learner."""
+
+    def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Scorer:
+        """The fitted model from its state, which comes from a file: what indexes memory is checked."""

@@ -1,0 +1,68 @@
+"""What ranking, evaluation and serving ask of a fitted model, whatever it was fitted by."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from recsieve.errors import ConfigError
+
+
+class Factors(NamedTuple):
+    """Scores as a product: users · itemsᵀ, plus a number for each item, plus a constant for all."""
+
+    users: Tensor  # (n, factors)
+    items: Tensor  # (items, factors)
+    item_bias: Tensor | None = None  # (items,)
+    constant: float = 0.0
+
+
+class Scorer(nn.Module, ABC):
+    """Scores all items for a user; its state is tensors, the parameters and persistent buffers of the module.
+
+    A scorer has `factors` where its scores are a product, so that ranking works tile by tile, or else a `score` of its
+    own.
+    """
+
+    n_users: int
+    n_items: int
+
+    def prepare(self) -> Self:
+        """Compute once what scoring reads again and again; called before a ranking, and after weights have changed."""
+        return self
+
+    def factors(self, users: Tensor) -> Factors | None:
+        """The scores of all items for some users as a product, where they are one: (n,) -> Factors."""
+        return None
+
+    @torch.no_grad()
+    def score(self, users: Tensor) -> Tensor:
+        """The scores of all items for some users, in memory of their own: (n,) -> (n, items)."""
+        product = self.factors(users)
+        if product is None:
+            raise TypeError(f"{type(self).__name__} has neither factors nor a score of its own.")
+        scores = product.users @ product.items.T
+        return scores.add_(product.constant if product.item_bias is None else product.item_bias + product.constant)
+
+    def fold_in(self, profiles: csr_array) -> Scorer:
+        """A scorer of users that were not fitted, from their items: rows of weights, (new users, items)."""
+        raise ConfigError(f"{self.title} cannot score users that it was not fitted on: give ease, ials or itemknn.")
+
+    def similar(self, items: Tensor) -> Tensor:
+        """How alike all items are to some: (n,) -> (n, items); larger is more alike."""
+        raise ConfigError(f"{self.title} does not know which items are alike: give ease, ials or itemknn.")
+
+    def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
+        """A scorer with all that ranking for some users takes in this process, and what they are called in it."""
+        return self, users
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
