@@ -2,34 +2,23 @@
 
 loss = TruncatedBCE(max_drop_rate=0.2, ramp_steps=30_000)
 loss(logits, labels).backward()
+
+loss = TruncatedBPR(max_drop_rate=0.1)
+loss(positive_scores, negative_scores).backward()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from recsieve.denoisers import Denoiser, LossBatch, Reweighted, Truncated
+from recsieve.denoisers import Denoiser, EpochMemory, LossBatch, NextEpoch, Reweighted, Truncated
 from recsieve.errors import ConfigError
 from recsieve.group import Group, current
-
-PointwiseLoss = Callable[[Tensor, Tensor], Tensor]
-
-
-def binary_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """The cross-entropy of each interaction in float32, also under autocast, and rounded only once.
-
-    T-CE's choice turns on the last bit of losses that are nearly equal, as all are at first. Computed in float64 (which
-    Apple's GPUs do not have), that bit is the same whatever the processor's vector instructions.
-    """
-    precision = torch.float32 if logits.device.type == "mps" else torch.float64
-    losses = functional.binary_cross_entropy_with_logits(logits.to(precision), labels.to(precision), reduction="none")
-    return losses.float()
+from recsieve.objectives import BCE, BPR, Hinge, Losses, Objective, Softmax, Square
 
 
 @dataclass(frozen=True)
@@ -38,13 +27,13 @@ class WeighedLosses:
 
     losses: Tensor  # (n,) with gradients
     weights: Tensor  # (n,)
-    kept: Tensor | None = None  # how many weights are not zero on all ranks; None: count those here
+    divisor: Tensor  # how many losses the mean is over, on all ranks
+    ids: Tensor | None = None  # (n,) which interactions they are of
     ranks: int = 1
 
     def share(self) -> Tensor:
-        """Σ w·ℓ / (number of non-zero w on all ranks): what these losses contribute to the mean over what is kept."""
-        kept = (self.weights > 0).sum() if self.kept is None else self.kept
-        return (self.weights * self.losses).sum() / kept.clamp(min=1)
+        """Σ w·ℓ / divisor: what these losses contribute to the mean."""
+        return (self.weights * self.losses).sum() / self.divisor.clamp(min=1)
 
     def mean(self) -> Tensor:
         """The mean over what is kept; in a group, a number whose mean over the ranks is that.
@@ -55,28 +44,57 @@ class WeighedLosses:
 
 
 class DenoisedLoss(nn.Module):
-    """Mean pointwise loss over the interactions that the denoiser keeps.
+    """Mean loss over the interactions that the denoiser keeps.
 
-    Dividing by the number of non-zero weights gives T-CE's mean over what is kept, R-CE's mean over the batch, and
-    plain CE. In `eval()` mode the step, and with it the drop rate, stands still.
+    With a pointwise objective it takes scores and labels of one shape, with a pairwise one the scores of positives and
+    of their negatives. Dividing by the number of non-zero weights gives T-CE's mean over what is kept, R-CE's mean over
+    the batch, and plain CE. In `eval()` mode the step, and with it the drop rate, stands still.
 
     Where torch.distributed is initialised, the batches of all ranks are one: their losses are gathered, the strategy
     sees all of them, and the mean divides by the count of all. `group=ALONE` keeps a rank's batch to itself.
     """
 
-    def __init__(
-        self, denoiser: Denoiser, pointwise: PointwiseLoss = binary_cross_entropy, group: Group | None = None
-    ) -> None:
+    def __init__(self, denoiser: Denoiser, objective: Objective | None = None, group: Group | None = None) -> None:
         super().__init__()
-        self.denoiser, self.pointwise, self.step, self.group = denoiser, pointwise, 0, group
+        self.denoiser, self.objective, self.step, self.group = denoiser, objective or BCE(), 0, group
+        self.memory: EpochMemory | None = None  # of the epoch under way, where the strategy has use for it
 
-    def forward(self, logits: Tensor, labels: Tensor, **about: Any) -> Tensor:
-        """The loss of a batch; `about` may give users, items, ids, and `sample_weights`."""
-        return self.weigh(logits, labels, **about).mean()
+    def forward(self, scores: Tensor, labels: Tensor, *, weight: Tensor | None = None, **about: Tensor) -> Tensor:
+        """The loss of a batch: of scores and labels, or of the scores of positives (n,) and their negatives (n, k).
 
+        `weight` has a number for each loss; `about` may give users, items and ids.
+        """
+        if self.objective.pairwise:
+            losses, labels = self._pairwise(scores, labels)
+        else:
+            losses, labels = self._pointwise(scores, labels)
+        flat = {name: column.reshape(-1) for name, column in about.items()}
+        given = None if weight is None else weight.reshape(-1)
+        return self.weigh(Losses(losses, losses), labels, sample_weights=given, **flat).mean()
+
+    def _pointwise(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        if scores.shape != labels.shape:
+            raise ConfigError(
+                f"scores have the shape {tuple(scores.shape)} and labels {tuple(labels.shape)}, but each score has a "
+                "label: give two tensors of one shape."
+            )
+        labels = labels.reshape(-1).float()
+        return self.objective(scores.reshape(-1), labels), labels
+
+    def _pairwise(self, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+        n = positive.numel()
+        if negative.numel() == 0 or negative.shape[0] != positive.shape[0] or negative.numel() % max(n, 1):
+            raise ConfigError(
+                f"positive scores have the shape {tuple(positive.shape)} and negative ones {tuple(negative.shape)}, but "
+                "each positive has as many negatives: give (n,) and (n, k)."
+            )
+        losses = self.objective(positive.reshape(-1), negative.reshape(n, -1))
+        return losses, torch.ones_like(losses)
+
+    @torch._disable_dynamo  # the step is a number: compiled, it would be a new program at each
     def weigh(
         self,
-        logits: Tensor,
+        losses: Losses,
         labels: Tensor,
         *,
         users: Tensor | None = None,
@@ -88,41 +106,60 @@ class DenoisedLoss(nn.Module):
     ) -> WeighedLosses:
         """The losses of a batch and their weights, not yet reduced.
 
-        `places` says where the interactions stand among the `n_all` of all ranks; without it, those of a rank follow
-        those of the rank before.
+        `places` says where they stand in the batch of all ranks, which has `n_all` rows; without it, those of a rank
+        follow those of the rank before.
         """
-        if logits.shape != labels.shape or logits.ndim != 1:
-            raise ConfigError(
-                f"logits have the shape {tuple(logits.shape)} and labels {tuple(labels.shape)}, but each interaction "
-                "has one of both: give two vectors of the same length."
-            )
-        losses = self.pointwise(logits, labels)
         # The step advances first: the paper counts from T = 1. Evaluation looks at the rate of the last step.
         self.step += self.training
-        batch = LossBatch(losses.detach(), labels, max(self.step, 1), users, items, ids)
+        batch = LossBatch(losses.judged.detach(), labels, max(self.step, 1), users, items, ids)
         group = current() if self.group is None else self.group
         if group.size == 1:
-            weights = self.denoiser.weights(batch)
-            return WeighedLosses(losses, weights if sample_weights is None else weights * sample_weights)
+            weights = self.judge(batch, sample_weights)
+            return WeighedLosses(losses.minimised, weights, self._divisor(weights), ids)
         whole, given, own = gather_batch(batch, sample_weights, places, n_all, group)
-        weights = self.denoiser.weights(whole)
-        weights = weights if given is None else weights * given
-        return WeighedLosses(losses, weights[own], (weights > 0).sum(), group.size)
+        weights = self.judge(whole, given)
+        return WeighedLosses(losses.minimised, weights[own], self._divisor(weights), ids, group.size)
+
+    def judge(self, batch: LossBatch, sample_weights: Tensor | None) -> Tensor:
+        """The weights of a whole batch: the strategy's, times those that were given."""
+        weights = self.denoiser.weights(batch)
+        if sample_weights is not None:
+            weights = weights * sample_weights
+        if self.objective.pairwise:  # what is not liked has no pair to win
+            weights = weights * (batch.labels > 0)
+        if self.memory is not None and self.training and batch.ids is not None:
+            self.memory.add(batch.losses, weights, batch.ids)
+        return weights
+
+    def _divisor(self, weights: Tensor) -> Tensor:
+        divides_by = getattr(self.denoiser, "divides_by", "kept")
+        return (weights > 0).sum() if divides_by == "kept" else torch.tensor(len(weights), device=weights.device)
+
+    def end_epoch(self) -> NextEpoch | None:
+        """Let the strategy look back on an epoch; gives what it asks of the next."""
+        if self.memory is None:
+            return None
+        asked: NextEpoch | None = self.denoiser.end_epoch(self.memory)  # type: ignore[attr-defined]
+        self.memory.clear()
+        return asked
 
     def get_extra_state(self) -> dict[str, Any]:
         memory = self.denoiser.state_dict() if hasattr(self.denoiser, "state_dict") else {}
-        return {"step": self.step, "memory": memory}
+        epoch = {} if self.memory is None else {"epoch": self.memory.sums.clone()}
+        return {"step": self.step, "memory": memory, **epoch}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         self.step = state["step"]
         if hasattr(self.denoiser, "load_state_dict"):
             self.denoiser.load_state_dict(state["memory"])
+        if self.memory is not None:
+            self.memory.sums.copy_(state["epoch"])
 
 
 def gather_batch(
     batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, n_all: int, group: Group
 ) -> tuple[LossBatch, Tensor | None, Tensor]:
-    """The batch of all ranks and its given weights, and where this rank's interactions are in it."""
+    """The batch of all ranks and its given weights, and where this rank's losses are in it."""
     given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights)
     # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
     columns = torch.stack([column.double() for column in given if column is not None], dim=1)
@@ -131,53 +168,85 @@ def gather_batch(
         first = sum(len(part) for part in parts[: group.rank])
         gathered, own = torch.cat(parts), torch.arange(first, first + len(columns), device=columns.device)
     else:
-        gathered, own = columns.new_zeros(n_all, columns.shape[1]), places
-        gathered[places] = columns
-        group.add_up(gathered)  # no place is on two ranks
+        present = columns.new_zeros(n_all, 1 + columns.shape[1])
+        present[places, 0], present[places, 1:] = 1.0, columns
+        group.add_up(present)  # no place is on two ranks; a negative may have no loss of its own
+        taken = present[:, 0] > 0
+        gathered, own = present[taken, 1:], (taken.cumsum(0) - 1)[places]
     rest = iter(gathered.unbind(dim=1))
     whole = [None if column is None else next(rest).to(column.dtype) for column in given]
     losses, labels, users, items, ids, weights = whole
     return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
 
 
-class CascadedLoss(DenoisedLoss):
-    """The loss of satisfaction, and of the click before it, on the same interactions (NMTR; Gao et al., 2019).
-
-    `click` gives the logits of clicks. The labels say what satisfied, and `ids` what was clicked; without ids, as in
-    validation, a click is a label above 0 too.
-    """
-
-    def __init__(
-        self,
-        denoiser: Denoiser,
-        click: Callable[[Tensor, Tensor], Tensor],
-        satisfaction_share: float = 0.5,
-        pointwise: PointwiseLoss = binary_cross_entropy,
-        group: Group | None = None,
-    ) -> None:
-        super().__init__(denoiser, pointwise, group)
-        self.click, self.satisfaction_share = click, satisfaction_share
-
-    def weigh(self, logits: Tensor, labels: Tensor, **about: Any) -> WeighedLosses:
-        users, items, ids = (about.get(name) for name in ("users", "items", "ids"))
-        if users is None or items is None:
-            raise ConfigError("clicks are predicted from who met what: give `users` and `items` with the logits.")
-        satisfaction = super().weigh(logits, labels, **about)
-        logits = self.click(users, items).to(logits.dtype)
-        clicks = self.pointwise(logits, labels if ids is None else (ids >= 0).to(labels.dtype))
-        share = self.satisfaction_share
-        return replace(satisfaction, losses=share * satisfaction.losses + (1 - share) * clicks)
+Fidelity = Literal["paper", "authors"]
 
 
 class TruncatedBCE(DenoisedLoss):
     """Cross-entropy that drops the largest-loss positives of each batch, at a growing rate (T-CE)."""
 
-    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps))
+    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000, fidelity: Fidelity = "paper") -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity), BCE())
 
 
 class ReweightedBCE(DenoisedLoss):
     """Cross-entropy in which a large-loss interaction counts less (R-CE)."""
 
     def __init__(self, beta: float = 0.2) -> None:
-        super().__init__(Reweighted(beta))
+        super().__init__(Reweighted(beta), BCE())
+
+
+class TruncatedSquare(DenoisedLoss):
+    """Squared error that drops the largest-loss positives of each batch, at a growing rate."""
+
+    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps), Square())
+
+
+class ReweightedSquare(DenoisedLoss):
+    """Squared error in which a large-loss interaction counts less."""
+
+    def __init__(self, beta: float = 0.2) -> None:
+        super().__init__(Reweighted(beta), Square())
+
+
+class TruncatedHinge(DenoisedLoss):
+    """Hinge loss that drops the largest-loss positives of each batch, at a growing rate."""
+
+    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps), Hinge())
+
+
+class ReweightedHinge(DenoisedLoss):
+    """Hinge loss in which a large-loss interaction counts less."""
+
+    def __init__(self, beta: float = 0.2) -> None:
+        super().__init__(Reweighted(beta), Hinge())
+
+
+class TruncatedBPR(DenoisedLoss):
+    """BPR that drops the positives with the largest losses of each batch, at a growing rate."""
+
+    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps), BPR())
+
+
+class ReweightedBPR(DenoisedLoss):
+    """BPR in which a positive with a large loss counts less."""
+
+    def __init__(self, beta: float = 0.2) -> None:
+        super().__init__(Reweighted(beta), BPR())
+
+
+class TruncatedSoftmax(DenoisedLoss):
+    """Sampled softmax that drops the positives with the largest losses of each batch, at a growing rate."""
+
+    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000, temperature: float = 1.0) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps), Softmax(temperature))
+
+
+class ReweightedSoftmax(DenoisedLoss):
+    """Sampled softmax in which a positive with a large loss counts less."""
+
+    def __init__(self, beta: float = 0.2, temperature: float = 1.0) -> None:
+        super().__init__(Reweighted(beta), Softmax(temperature))

@@ -29,9 +29,12 @@ class OwnRows:
         has_room = observed.counts() < data.n_items
         self._lengths = np.where(has_room[data.users], 1 + negatives, 1)  # an interaction and its negatives
         # Over the users of all ranks: those of the others have no interactions here.
-        self._user_lengths = data.group.sum(data.user_counts() * np.where(has_room, 1 + negatives, 1))
+        periods = np.where(has_room, 1 + negatives, 1)
+        self._user_lengths = data.group.sum(data.user_counts() * periods)
+        self._user_periods = data.group.sum(np.where(data.user_counts() > 0, periods, 0))
         self._rest = np.sort(data.group.joined(_rows(data)[~has_room[data.users]]))
         self._n_groups, self._period = data.total() - len(self._rest), 1 + negatives
+        self.n_without_negatives = len(self._rest)
         self.n_rows = int(self._user_lengths.sum())
         self._last: tuple[np.uint64, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
 
@@ -51,6 +54,17 @@ class OwnRows:
         observed = self._observed
         _fill_negatives(items, users, within, bits, observed.offsets, observed.items, observed.n_items)
         return Drawn(users, items, np.where(within == 0, own, -1), positions)
+
+    def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first row of the epoch at or after each position that is an interaction's own, whoever has it."""
+        if self._by_user:
+            order = self._user_order(key)
+            return next_group(positions, np.cumsum(self._user_lengths[order]), self._user_periods[order])
+        paired = self._n_groups * self._period
+        return np.where(positions > paired, positions, -(-positions // self._period) * self._period)
+
+    def _user_order(self, key: np.uint64) -> NDArray[np.int64]:
+        return np.random.default_rng(int(key)).permutation(np.flatnonzero(self._user_lengths))
 
     def _shuffled(self, key: np.uint64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where own interactions begin in the epoch, ascending, and which they are."""
@@ -72,7 +86,7 @@ class OwnRows:
 
     def _begins_by_user(self, key: np.uint64) -> NDArray[np.int64]:
         lengths, users = self._user_lengths, self._data.users
-        shuffled = np.random.default_rng(int(key)).permutation(np.flatnonzero(lengths))
+        shuffled = self._user_order(key)
         of_user = np.zeros(len(lengths), np.int64)
         of_user[shuffled] = np.cumsum(lengths[shuffled]) - lengths[shuffled]
         by_user = np.argsort(users, kind="stable")
@@ -80,6 +94,19 @@ class OwnRows:
         before = np.empty(len(users), np.int64)  # interactions of the same user that come before
         before[by_user] = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[by_user]]
         return of_user[users] + before * self._lengths
+
+
+def next_group(
+    positions: NDArray[np.int64], ends: NDArray[np.int64], periods: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The first row at or after each position with which an interaction begins.
+
+    Users follow each other, `ends` says where the rows of each end, and `periods` how many rows an interaction has.
+    """
+    user = np.minimum(np.searchsorted(ends, positions, side="right"), len(ends) - 1)
+    first = np.where(user > 0, ends[user - 1], 0)
+    period = periods[user]
+    return first + -(-(positions - first) // period) * period
 
 
 def _rows(data: Interactions) -> NDArray[np.int64]:

@@ -24,13 +24,12 @@ from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
-from recsieve.models import MODELS, Model
-from recsieve.models.base import empty_table, tables_by
-from recsieve.models.offset import Offset, OffsetModel
-from recsieve.preparation import criterion, prepare_training
+from recsieve.models import Fitting, Scorer
+from recsieve.models.offset import Offset, OffsetScorer
+from recsieve.preparation import criterion, make_learner, make_run
 from recsieve.run_folder import RunFolder
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
-from recsieve.training import Event, InteractionMemory, Training, Validated
+from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep
 
@@ -46,7 +45,7 @@ class Recommender:
     >>> recommender.evaluate(split).overall["recall@20"]
     >>> recommender.recommend(["alice"], k=10)
 
-    `denoiser` is a strategy or the name of one, with its knobs in `denoiser_options`, or "auto", which chooses among
+    `denoiser` is a strategy or the name of one, with its options in `denoiser_options`, or "auto", which chooses among
     strategies and ranking offsets on the validation set; `choice` then says what and why. Whatever the strategy, the
     weights kept are those with the best `select_by` on the validation set.
     """
@@ -58,7 +57,7 @@ class Recommender:
         else:
             settings["denoiser"] = denoiser
         self.settings: Settings = make_settings({"model": model, **settings})
-        self.model: Model | None = None
+        self.model: Scorer | None = None
         self.split: Split | None = None
         self.history: pl.DataFrame | None = None
         self.validations: list[Validated] = []
@@ -73,7 +72,7 @@ class Recommender:
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-        judge: Callable[[Training], float] | None = None,
+        judge: Callable[[Fitting], float] | None = None,
         memory: InteractionMemory | None = None,
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
@@ -96,24 +95,26 @@ class Recommender:
             if group.size > 1:
                 raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
-        training = prepare_training(self.settings, split, self._denoiser, memory)
+        settings = self.settings
+        fitting = make_learner(settings).begin(split, make_run(settings, split, self._denoiser, memory))
+        driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every)
         if resume and checkpoint is not None:
-            training.load_state_dict(load_checkpoint(checkpoint, group))
+            driver.load_state_dict(load_checkpoint(checkpoint, group))
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
-        validate = criterion(self.settings, training, split) if judge is None else lambda step: judge(training)
-        for event in training.run(validate, save):
+        validate = criterion(settings, split) if judge is None else judge
+        for event in driver.run(validate, save):
             if isinstance(event, Validated):
                 self.validations.append(event)
             if progress is not None:
                 progress(event)
-        best = training.selection
+        best = driver.stopping
         self.selected = {
             "step": best.best_step,
             "score": best.best_score,
-            "epoch": best.best_step / training.steps_per_epoch,
+            "epoch": best.best_step / fitting.steps_per_epoch,
         }
-        self.converged = best.exhausted
-        self.model, self.split, self.history = training.model, split, training.history.frame()
+        self.converged = best.exhausted or fitting.total == 1
+        self.model, self.split, self.history = driver.scorer(), split, fitting.history()
         return self
 
     def contest(
@@ -162,10 +163,10 @@ class Recommender:
         model, split = self._fitted()
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors)
-        base = model.model if isinstance(model, OffsetModel) else model
+        base = model.base if isinstance(model, OffsetScorer) else model
         if isinstance(base, ShardedModel):
             raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
-        self.model = OffsetModel(base, offset) if popularity or noise is not None else base
+        self.model = OffsetScorer(base, offset) if popularity or noise is not None else base
         return self
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
@@ -253,9 +254,9 @@ class Recommender:
         """
         model, split = self._fitted()
         group = split.train.group
-        if isinstance(model, OffsetModel):
+        if isinstance(model, OffsetScorer):
             run.write_weights(model.offset.state_dict(), run.offset, group)
-            model = model.model
+            model = model.base
         run.write_weights(weights_to_keep(model), group=group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
@@ -271,29 +272,24 @@ class Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()
-        with tables_by(empty_table):
-            model = MODELS[recommender.settings.model](
-                split.train.csr, torch.Generator(), **recommender.settings.model_options
-            )
         try:
-            # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
-            model.load_state_dict(run.read_weights(), assign=True)
-        except RuntimeError as error:
-            raise RunError(f"{run.model} does not fit its config.toml ({str(error).splitlines()[0]}).") from None
+            model = make_learner(recommender.settings).restore(split.train, run.read_weights())
+        except RunError as error:
+            raise RunError(f"{run.model} does not fit its config.toml: {error}") from None
         if run.offset.exists():
-            model = OffsetModel(model, _offset_of(run, model))
-        recommender.model, recommender.split = model.eval(), split
+            model = OffsetScorer(model, _offset_of(run, model))
+        recommender.model, recommender.split = model, split
         recommender.history = run.read_frame(run.history)
         metrics = run.read_metrics()
         recommender.selected = metrics["selected"]
         recommender.choice = Choice.from_dict(metrics["choice"]) if "choice" in metrics else None
         return recommender
 
-    def trained(self) -> Model:
+    def trained(self) -> Scorer:
         """The model, if there is one."""
         return self._fitted()[0]
 
-    def _fitted(self) -> tuple[Model, Split]:
+    def _fitted(self) -> tuple[Scorer, Split]:
         if self.model is None or self.split is None:
             raise RunError("this recommender has not been trained: call fit first.")
         return self.model, self.split
@@ -307,7 +303,7 @@ def settings_of(run: RunFolder) -> Settings:
         raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
 
 
-def _offset_of(run: RunFolder, model: Model) -> Offset:
+def _offset_of(run: RunFolder, model: Scorer) -> Offset:
     """The ranking offset in a run folder, if it fits the model."""
     try:
         offset = Offset.from_state(run.read_weights(run.offset))
@@ -320,11 +316,11 @@ def _offset_of(run: RunFolder, model: Model) -> Offset:
 
 
 def _describe(denoiser: Denoiser) -> dict[str, Any]:
-    """The name and knobs of a strategy that was given as an object."""
+    """The name and options of a strategy that was given as an object."""
     for name, strategy in DENOISERS.items():
         if type(denoiser) is strategy and is_dataclass(denoiser):
-            knobs = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
-            return {"denoiser": name, "denoiser_options": knobs}
+            options = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
+            return {"denoiser": name, "denoiser_options": options}
     return {"denoiser": CUSTOM}
 
 

@@ -1,9 +1,9 @@
-"""Every knob of a training, checked, as it stands in a run's config.toml."""
+"""Every setting of a training, checked, as it stands in a run's config.toml: the one place of defaults."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models import MODELS
+from recsieve.objectives import make_objective
 from recsieve.training import TrainingPlan
 from recsieve.training.sharded import check_shardable
+from recsieve.training.steps import Engine
 
 CUSTOM = "custom"  # a strategy of the user's own, given as an object: it has no name to be made from
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
@@ -28,6 +30,8 @@ class Settings(BaseModel):
 
     model: str = "gmf"
     model_options: dict[str, int | float | str] = {}
+    objective: str = "bce"
+    objective_options: dict[str, int | float | str] = {}
     denoiser: str = "keep-all"
     denoiser_options: dict[str, int | float | str] = {}
     select_by: str = "ndcg@20"
@@ -42,6 +46,7 @@ class Settings(BaseModel):
     validate_every: Positive | None = None
     validation_users: Positive | None = None  # ranked for at each validation, drawn once; None: everybody
     checkpoint_every: Positive | None = None
+    engine: Engine = "auto"  # how steps are made: the same numbers to rounding, and to the bit where it is named
 
     def plan(self) -> TrainingPlan:
         """The part that the training loop is told."""
@@ -50,7 +55,7 @@ class Settings(BaseModel):
 
 
 class AutoOptions(BaseModel):
-    """The knobs of `auto`."""
+    """The options of `auto`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +66,7 @@ class AutoOptions(BaseModel):
 
 
 def auto_options(options: Mapping[str, Any]) -> AutoOptions:
-    """Check the knobs of `auto`; what is wrong comes back as one line."""
+    """Check the options of `auto`; what is wrong comes back as one line."""
     try:
         return AutoOptions(**options)
     except ValidationError as error:
@@ -74,23 +79,27 @@ def make_settings(values: dict[str, Any]) -> Settings:
         settings = Settings(**values)
     except ValidationError as error:
         raise ConfigError(first_problem(error, Settings)) from None
-    _check_name("model", settings.model, MODELS)
-    _check_name("denoiser", settings.denoiser, [*DENOISERS, AUTO, CUSTOM])
+    model = MODELS[settings.model]
+    make_objective(settings.objective, settings.objective_options)
     if settings.denoiser == AUTO:
         auto_options(settings.denoiser_options)
+    elif settings.denoiser not in (*DENOISERS, CUSTOM):
+        known = [*DENOISERS, AUTO]
+        raise ConfigError(f"there is no denoiser '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
     _check_criterion(settings.select_by)
-    known = [n for n, p in inspect.signature(MODELS[settings.model]).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    known = model_options(model)
     for name in settings.model_options:
         if name not in known:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
     if settings.shard_tables:
-        check_shardable(MODELS[settings.model], settings.model_options.get("factors"))
+        check_shardable(settings.model, model, settings.model_options.get("factors"))
     return settings
 
 
-def _check_name(kind: str, name: str, registry: Iterable[str]) -> None:
-    if name not in registry:
-        raise ConfigError(f"there is no {kind} '{name}': {did_you_mean(name, registry)}")
+def model_options(model: type) -> list[str]:
+    """The options of a model, by name: what it is made with, beside the data."""
+    parameters = inspect.signature(model).parameters.items()
+    return [name for name, parameter in parameters if is_dataclass(model) or parameter.kind is parameter.KEYWORD_ONLY]
 
 
 def parse_criterion(select_by: str) -> tuple[str, int, bool]:

@@ -18,10 +18,11 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.statistics import fingerprint
 from recsieve.denoisers import KeepAll
 from recsieve.files import replacing
-from recsieve.losses import DenoisedLoss, binary_cross_entropy
-from recsieve.models import GMF
+from recsieve.models import GMF, Fitting
+from recsieve.objectives import BCE
 from recsieve.sampling import Sampler
-from recsieve.training import InteractionMemory, Training, TrainingPlan, Validated
+from recsieve.training import Driver, GradientFitting, InteractionMemory, TrainingPlan, Validated
+from recsieve.training.driver import Validate
 
 FOLDS = 3
 CURVE = (1, 2, 3, 5, 8, 12, 20, 30)  # the epochs whose losses are kept: a training changes most at first
@@ -105,38 +106,48 @@ def _fold_run(data: Interactions, held_out: NDArray[np.bool_], seed: int, report
     """Train without some interactions until these, among negatives, are no longer predicted better."""
     judged = data.take(held_out)
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
-    plan = TrainingPlan(epochs=MOST_EPOCHS, patience=PATIENCE, seed=seed)
-    training = Training(model, DenoisedLoss(KeepAll()), data.take(~held_out), plan)
+    training = _plain_training(model, data.take(~held_out), TrainingPlan(epochs=MOST_EPOCHS, seed=seed))
     sampler = Sampler(judged, seed=seed, observed=data.csr)
     sample = sampler.draw(0, 0, min(sampler.rows_per_epoch, MOST_JUDGED))
     curve = np.full((len(CURVE), len(judged)), np.nan, np.float32)
 
-    def validate(step: int) -> float:
-        epoch = step // training.steps_per_epoch
+    def validate(fitting: Fitting) -> float:
+        epoch = fitting.step // fitting.steps_per_epoch
+        fitting.scorer()  # brings the model up to date
         if epoch in CURVE:
             curve[CURVE.index(epoch)] = np.logaddexp(0, -_scores(model).of(judged.users, judged.items))
-        return -float(binary_cross_entropy(model(sample.users, sample.items), sample.labels).mean())
+        return -float(BCE()(model(sample.users, sample.items), sample.labels).mean())
 
-    _train(training, validate, report)
-    return Run(_scores(model), training.selection.best_step // training.steps_per_epoch, curve)
+    best_step = _train(training, validate, report)
+    return Run(_scores(model), best_step // training.steps_per_epoch, curve)
 
 
 def _full_run(data: Interactions, epochs: int, seed: int, report: Callable[[float], None]) -> Run:
     """Train on everything for a given time."""
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
     memory = InteractionMemory(len(data), keep=frozenset(epoch - 1 for epoch in CURVE))  # it counts from 0
-    training = Training(model, DenoisedLoss(KeepAll()), data, TrainingPlan(epochs=epochs, seed=seed), memory)
-    _train(training, float, report)  # later is better: the last weights are kept
+    training = _plain_training(model, data, TrainingPlan(epochs=epochs, seed=seed), memory)
+    _train(training, lambda fitting: float(fitting.step), report)  # later is better: the last weights are kept
     curve = np.full((len(CURVE), len(data)), np.nan, np.float32)
     curve[: len(memory.epochs)] = memory.losses
     return Run(_scores(model), epochs, curve)
 
 
-def _train(training: Training, validate: Callable[[int], float], report: Callable[[float], None]) -> None:
+def _plain_training(
+    model: GMF, data: Interactions, plan: TrainingPlan, memory: InteractionMemory | None = None
+) -> GradientFitting:
+    return GradientFitting(model, BCE(), data, plan, lambda context: KeepAll(), memory)
+
+
+def _train(training: GradientFitting, validate: Validate, report: Callable[[float], None]) -> int:
+    """Train to the end; the model has the weights that were selected, and the step they are of is given."""
     report(0.0)
-    for event in training.run(validate):
+    driver = Driver(training, PATIENCE)
+    for event in driver.run(validate):
         if not isinstance(event, Validated):
             report(event.step / event.total_steps)
+    driver.scorer()
+    return driver.stopping.best_step
 
 
 def _scores(model: GMF) -> PairScores:

@@ -20,8 +20,8 @@ from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, vi
 from recsieve.auto.recipes import PLAIN, RECIPES, WEIGHTED, Recipe, weighed
 from recsieve.data.interactions import UNKNOWN
 from recsieve.data.splitting import Split
-from recsieve.models import Model
-from recsieve.models.offset import Offset, OffsetModel
+from recsieve.models import Scorer
+from recsieve.models.offset import Offset, OffsetScorer
 from recsieve.settings import AutoOptions
 from recsieve.training import Began, Event, Validated
 
@@ -34,7 +34,7 @@ class Fitted(Protocol):
     selected: dict[str, float]
     converged: bool
 
-    def trained(self) -> Model: ...
+    def trained(self) -> Scorer: ...
 
 
 Train = Callable[[Recipe, Split], Fitted]
@@ -49,13 +49,13 @@ class Contest:
     split: Split
     choice: Choice
 
-    def model(self, candidate: Candidate) -> Model:
+    def model(self, candidate: Candidate) -> Scorer:
         """A candidate's trained model, with its ranking offset."""
         model = self.fitted[candidate.training].trained()
         if candidate.shift == Shift():
             return model
         tensors = logit_tensors(self.noise.pairs) if self.noise else None
-        return OffsetModel(model, candidate.shift.offset(log_popularity(self.split.train), tensors))
+        return OffsetScorer(model, candidate.shift.offset(log_popularity(self.split.train), tensors))
 
 
 def hold_contest(

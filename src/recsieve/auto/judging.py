@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import UNKNOWN, Interactions
 from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_scores
-from recsieve.models import Model
+from recsieve.models import Scorer
 from recsieve.models.offset import Offset
 
 # Multiples of log popularity, from "somewhat rarer" to "little else than popular".
@@ -51,7 +51,7 @@ class Judge:
         self._place = np.searchsorted(users, validation.users[rows])  # which of the users has each row
         self._log_popularity = log_popularity(train)
 
-    def values(self, model: Model, noise: Offset | None) -> dict[Shift, NDArray[np.float64]]:
+    def values(self, model: Scorer, noise: Offset | None) -> dict[Shift, NDArray[np.float64]]:
         """The NDCG of each user under every shift; those with P only where `noise`, an offset of log(1 − P), is given.
 
         A block of users is scored once and shifted many times, because scoring is what takes long.
@@ -61,7 +61,7 @@ class Judge:
         for start, stop in blocks(len(self.users), model.n_items, BLOCK_BYTES):
             users = self.users[start:stop]
             codes = torch.from_numpy(users.astype(np.int64))
-            plain = model.score_all_items(codes)
+            plain = model.score(codes)
             doubted = plain if noise is None else plain + noise.of_all_items(codes)
             for shift in shifts:
                 scores = (doubted if shift.noise else plain) + shift.gamma * self._log_popularity

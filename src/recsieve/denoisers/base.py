@@ -13,7 +13,8 @@ class LossBatch:
     """The detached losses of a batch and what they belong to.
 
     `step` counts training steps from 1 (the paper's T). `users`, `items` and `ids` may be left out in a loop that has
-    no use for them; `ids` number the training interactions and are −1 for a negative.
+    no use for them; `ids` number the training interactions and are −1 for a negative. Under a pairwise objective every
+    loss is of a positive.
     """
 
     losses: Tensor  # (n,) detached
@@ -33,14 +34,28 @@ class Context:
     n_interactions: int
     popularity: Tensor  # (items,) training interactions of each
     steps_per_epoch: int
-    positive_share: float  # the part of the losses in a batch that belongs to positives: 1 where each loss is of one
+    losses_per_positive: int  # in a batch: 1 and the negatives of each, or 1 where a positive and its negatives share one
+
+
+@dataclass(frozen=True)
+class NextEpoch:
+    """What a strategy asks of the next epoch, by interaction: (interactions,) each; None leaves it as it is."""
+
+    labels: Tensor | None = None  # what each is learned as, from 0 to 1
+    weights: Tensor | None = None  # what each counts, times the weight that it was given
+    chosen: Tensor | None = None  # (any number,) the interactions that the epoch is made of; one may come again
 
 
 class Denoiser(Protocol):
     """Turns the losses of a batch into weights; 0 drops an interaction.
 
-    A strategy with memory also has `state_dict()` and `load_state_dict()`. One with `learns_from_flags = True` is told
-    which interactions are known to be false positives: they have the label 0, and ids from 0.
+    It may also have, each of them optional:
+    - a field `context` of type `Context`, given when it is made;
+    - `end_epoch(memory: EpochMemory) -> NextEpoch | None`, called after the last step of an epoch;
+    - `state_dict()` and `load_state_dict()`, where it remembers anything;
+    - `divides_by = "batch"`, where the mean loss divides by all of the batch instead of what is kept;
+    - `uses_noise_labels = True`, where known false positives shall come with the label 0, and ids from 0;
+    - `search_space`, what `tune` looks through, by option.
     """
 
     def weights(self, batch: LossBatch) -> Tensor: ...

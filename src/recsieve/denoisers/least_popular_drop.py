@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from torch import Tensor
 
-from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.errors import ConfigError
 
@@ -15,17 +15,16 @@ from recsieve.errors import ConfigError
 class LeastPopularDrop(DropSchedule):
     """Drop the observed interactions with the least popular items of each batch, at the rate and ramp of T-CE.
 
-    `popularity` has the number of training interactions of each item. Of equally popular items the first in the batch
-    goes, which in shuffled batches is any.
+    Of equally popular items the first in the batch goes, which in shuffled batches is any.
     """
 
     _: KW_ONLY
-    popularity: Tensor = field(repr=False, compare=False)  # (items,); it comes from the data and is no knob
+    context: Context = field(repr=False, compare=False)
 
     def weights(self, batch: LossBatch) -> Tensor:
         if batch.items is None:
             raise ConfigError(
                 "the batch does not say which items it is about, but the least popular are to be dropped: give `items`."
             )
-        popularity = self.popularity.to(batch.items.device)[batch.items.long()]
+        popularity = self.context.popularity.to(batch.items.device)[batch.items.long()]
         return self.drop_highest(-popularity.double(), batch)

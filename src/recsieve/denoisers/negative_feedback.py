@@ -21,7 +21,7 @@ class NegativeFeedback:
     1 it costs more in the ranking of what satisfies than at a tenth (docs/paper.md, Table 4).
     """
 
-    learns_from_flags: ClassVar[bool] = True
+    uses_noise_labels: ClassVar[bool] = True
 
     false_positive_weight: float = 0.1
     negative_weight: float = 1.0

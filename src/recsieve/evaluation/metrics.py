@@ -15,7 +15,7 @@ from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError
 from recsieve.evaluation.ranking import rank_items
 from recsieve.group import ALONE, Group
-from recsieve.models import Model
+from recsieve.models.scorer import Scorer
 
 MOST_PLACES = 1 << 24  # of lists held at once
 METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
@@ -35,7 +35,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: Model,
+    model: Scorer,
     relevant: CSR,
     seen: CSR | None,
     ks: Sequence[int],

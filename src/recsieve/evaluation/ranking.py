@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recsieve.cores import one_thread, thread_pool
 from recsieve.data.interactions import CSR
-from recsieve.models import Model
+from recsieve.models.scorer import Scorer
 
 BLOCK_BYTES = 8 << 20  # of scores held at once, where a model makes those of all items at once
 # Where scores are a product of vectors they are made and looked through in tiles that stay in the cache.
@@ -21,16 +21,18 @@ _GROUP = 16  # items whose best is found in one go: a cache line
 
 
 def rank_items(
-    model: Model, users: NDArray[np.int32], k: int, seen: CSR | None, *, block_bytes: int = BLOCK_BYTES
+    model: Scorer, users: NDArray[np.int32], k: int, seen: CSR | None, *, block_bytes: int = BLOCK_BYTES
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The k best items of each user and their scores, best first; −1 where fewer than k are left."""
     k = min(k, model.n_items)
     top, best = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
     seen = seen or CSR(np.zeros(model.n_users + 1, np.int64), np.zeros(0, np.int32), model.n_items)
-    here, rows = model.at_hand(users)
+    here, rows = model.materialise(users)
+
+    is_product = here.factors(torch.from_numpy(rows[:1].astype(np.int64))) is not None
 
     def rank_share(bounds: tuple[int, int]) -> None:
-        score = _scorer(here, block_bytes)
+        score = _Tiles(here) if is_product else _AllAtOnce(here, block_bytes)
         for start, stop in _ranges(*bounds, score.n_users):
             found = _Found(stop - start, k)
             for first, scores in score(torch.from_numpy(rows[start:stop].astype(np.int64))):
@@ -61,21 +63,16 @@ def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, last)) for start in range(first, last, max(size, 1)))
 
 
-def _scorer(model: Model, block_bytes: int) -> _Tiles | _AllAtOnce:
-    is_product = getattr(type(model), "score_all_items", None) is Model.score_all_items
-    return _Tiles(model) if is_product else _AllAtOnce(model, block_bytes)
-
-
 class _AllAtOnce:
     """Scores of all items, as a model makes them itself, for so many users that they fit into the memory allowed."""
 
     constant = 0.0
 
-    def __init__(self, model: Model, block_bytes: int) -> None:
+    def __init__(self, model: Scorer, block_bytes: int) -> None:
         self._model, self.n_users = model, max(1, block_bytes // (4 * model.n_items))
 
     def __call__(self, users: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        yield 0, self._model.score_all_items(users).cpu().numpy()
+        yield 0, self._model.score(users).cpu().numpy()
 
 
 class _Tiles:
@@ -87,11 +84,13 @@ class _Tiles:
     n_users = _TILE_USERS
     constant = 0.0
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Scorer) -> None:
         self._model, self._memory = model, torch.empty(0)
 
     def __call__(self, users: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        user_vectors, item_vectors, item_bias, self.constant = self._model.as_product(users)
+        product = self._model.factors(users)
+        assert product is not None  # or it would be scored all at once
+        user_vectors, item_vectors, item_bias, self.constant = product
         if not len(self._memory):
             self._memory = user_vectors.new_empty(self.n_users * _TILE_ITEMS)
         for first in range(0, self._model.n_items, _TILE_ITEMS):

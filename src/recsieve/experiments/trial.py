@@ -22,12 +22,11 @@ from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
 from recsieve.experiments.pool import Reporter
 from recsieve.experiments.suspicion import detection_frame, make_memory
-from recsieve.models import Model
+from recsieve.models import Fitting, Scorer
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
 from recsieve.settings import AUTO, Settings, parse_criterion
-from recsieve.training import Event, Training
-from recsieve.training.selection import own_loss
+from recsieve.training import Event
 
 KS = (10, 20, 50)
 VALIDATIONS = "validations.parquet"
@@ -121,24 +120,21 @@ class Watch:
 
     def __init__(self, split: Split, settings: Settings, metric: str, most_users: int | None = None) -> None:
         self._split, self._select_by, self._metric = split, settings.select_by, metric
-        self._batch_size, self._seed, self._most_users = settings.batch_size, settings.seed, most_users
+        self._most_users = most_users
         validation = split.validation
         self._noisy = validation.csr
         self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
         self._seen_before_test = split.train.csr.union(validation.csr)
         self.rows: list[dict[str, float]] = []
 
-    def __call__(self, training: Training) -> float:
-        scores = self.look(training.model, {"step": training.step, "epoch": training.step / training.steps_per_epoch})
-        scores["own_loss"] = own_loss(
-            training.model, training.loss, self._split.validation, self._split.train.csr,
-            batch_size=self._batch_size, seed=self._seed, step=training.step,
-        )  # fmt: skip
+    def __call__(self, fitting: Fitting) -> float:
+        scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
+        scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
 
-    def look(self, model: Model, where: Mapping[str, float]) -> dict[str, float]:
+    def look(self, model: Scorer, where: Mapping[str, float]) -> dict[str, float]:
         """Write down what a model scores, at some step and epoch; its own loss is for those who know it."""
         selecting, k, _ = parse_criterion(self._metric if self._select_by == "own-loss" else self._select_by)
         noisy, clean = self._on_validation(model, f"{selecting}@{k}", k)
@@ -146,14 +142,14 @@ class Watch:
         self.rows.append(scores | {"test": self._on_test(model), "own_loss": float("nan")})
         return self.rows[-1]
 
-    def _on_validation(self, model: Model, criterion: str, k: int) -> tuple[float, float]:
+    def _on_validation(self, model: Scorer, criterion: str, k: int) -> tuple[float, float]:
         """The criterion over all of the validation part, and over what is not known to be noise."""
         users = _with_any(self._noisy, self._most_users)
         top, _ = rank_items(model, users, k, self._split.train.csr)
         noisy = _mean(top, users, self._noisy, criterion, k)
         return noisy, float("nan") if self._clean is None else _mean(top, users, self._clean, criterion, k)
 
-    def _on_test(self, model: Model) -> float:
+    def _on_test(self, model: Scorer) -> float:
         relevant, k = self._split.test.csr, parse_criterion(self._metric)[1]
         users = _with_any(relevant, self._most_users)
         top, _ = rank_items(model, users, k, self._seen_before_test)

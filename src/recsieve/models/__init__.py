@@ -1,18 +1,37 @@
-"""Recommender models. A new one is a file here and a line in `MODELS`."""
+"""Recommender models. A new one is a file here and a line in `MODELS`.
 
-from collections.abc import Callable
+A model that is trained by gradients is a `Model`; any other is a `Learner`, which fits itself.
+"""
 
 from recsieve.models.base import Model
 from recsieve.models.cdae import CDAE
 from recsieve.models.gmf import GMF
+from recsieve.models.learner import Fitting, Learner, Run
 from recsieve.models.neumf import NeuMF
 from recsieve.models.nmtr import NMTR
+from recsieve.models.scorer import Factors, Scorer
+from recsieve.registry import Registry
 
-MODELS: dict[str, Callable[..., Model]] = {
-    "gmf": GMF,
-    "neumf": NeuMF,
-    "cdae": CDAE,
-    "nmtr": NMTR,
-}
+MODELS: Registry[type[Model] | type[Learner]] = Registry(
+    "model",
+    {
+        "gmf": GMF,
+        "neumf": NeuMF,
+        "cdae": CDAE,
+        "nmtr": NMTR,
+    },
+)
 
-__all__ = ["CDAE", "GMF", "MODELS", "NMTR", "Model", "NeuMF"]
+__all__ = [
+    "CDAE",
+    "GMF",
+    "MODELS",
+    "NMTR",
+    "Factors",
+    "Fitting",
+    "Learner",
+    "Model",
+    "NeuMF",
+    "Run",
+    "Scorer",
+]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
+from recsieve.models.scorer import Scorer
+from recsieve.objectives import Losses, Objective
+from recsieve.sampling import Batch
 
 Of = Literal["users", "items"]
 MakeTable = Callable[[Of, int, int, torch.Generator], nn.Module]
@@ -21,17 +22,19 @@ MakeTable = Callable[[Of, int, int, torch.Generator], nn.Module]
 _DRAWN_AT_ONCE = 1 << 16  # rows
 
 
-class Model(nn.Module, ABC):
-    """Scores user-item pairs; knows nothing of losses, files or devices.
+class Model(Scorer):
+    """A model that is trained by gradients: scores pairs of users and items; knows nothing of files or devices.
 
     Every model is made from the profiles of the users (their training items), which say how many users and items
-    there are; a model may also learn from them. Embeddings give sparse gradients.
+    there are; a model may also learn from them. Embeddings from `embedding` give sparse gradients.
     """
 
     # Whether a batch shall hold all rows of a few users, because it is users that are costly to compute.
-    by_user = False
-    # Whether it learns which interactions are known to be regretted, and needs data that says so.
-    learns_from_flags = False
+    user_grouped_batches = False
+    # Whether it learns which interactions are known to be noise, and needs data that says so.
+    uses_noise_labels = False
+    # Whether an embedding lookup reads all that a user's score needs, so that the tables may be sharded over ranks.
+    shardable = True
 
     def __init__(self, profiles: CSR) -> None:
         super().__init__()
@@ -39,35 +42,31 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
-        """The logit of each pair: (n,), (n,) -> (n,)."""
+        """The score of each pair, a logit under cross-entropy: (n,), (n,) -> (n,)."""
 
-    @torch.no_grad()
-    def score_all_items(self, users: Tensor) -> Tensor:
-        """The logits of all items for some users, without gradients: (n,) -> (n, items)."""
-        user_vectors, item_vectors, item_bias, constant = self.as_product(users)
-        scores = user_vectors @ item_vectors.T
-        return scores.add_(constant if item_bias is None else item_bias + constant)
+    def losses(self, batch: Batch, objective: Objective) -> Losses:
+        """The losses of a batch, with gradients; a model of several tasks has its own."""
+        scores = self(batch.users, batch.items).float()
+        if not objective.pairwise:
+            losses = objective(scores, batch.labels)
+            return Losses(losses, losses)
+        positive, negative = batch.pairs()
+        losses = objective(scores[positive], scores[negative])
+        return Losses(losses, losses, positive)
 
-    def as_product(self, users: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
-        """Vectors of users and of all items whose product is the logit, and what is added for each item, and for all.
-
-        A model that cannot be written so has `score_all_items` of its own.
-        """
-        raise NotImplementedError
-
-    def at_hand(self, users: NDArray[np.int32]) -> tuple[Model, NDArray[np.int32]]:
-        """A model with all that ranking for some users takes in this process, and what they are called in it."""
-        return self, users
+    def penalty(self, batch: Batch) -> Tensor | None:
+        """What is added to the mean loss of a batch, such as L2; in a group, this rank's part of it."""
+        return None
 
 
 def embedding(of: Of, profiles: CSR, factors: int, generator: torch.Generator) -> nn.Embedding:
-    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients, or what `tables_by` makes."""
+    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients, or what `table_factory` makes."""
     n_rows = profiles.n_users if of == "users" else profiles.n_items
     return _make_table.get()(of, n_rows, factors, generator)  # type: ignore[return-value]
 
 
 @contextmanager
-def tables_by(make: MakeTable) -> Iterator[None]:
+def table_factory(make: MakeTable) -> Iterator[None]:
     """Let another function make the tables of models: some that are filled later, or that are not here as a whole."""
     token = _make_table.set(make)
     try:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.base import Model, embedding
+from recsieve.models.scorer import Factors
 
 # Each with its derivative, as a function of what it gives.
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
@@ -32,7 +33,8 @@ class CDAE(Model):
     that the sum keeps its mean. A re-implementation: the paper gives only the hidden size.
     """
 
-    by_user = True  # as in the original, which learns from one user after the other
+    user_grouped_batches = True  # as in the original, which learns from one user after the other
+    shardable = False  # it reads whole profiles from its tables
     offsets: Tensor
     items: Tensor
     corruption_draw: Tensor
@@ -54,7 +56,7 @@ class CDAE(Model):
         if activation not in ACTIVATIONS:
             raise ConfigError(f"there is no activation '{activation}': {did_you_mean(activation, ACTIVATIONS)}")
         self.corruption = corruption
-        self.activation, self.activation_slope = ACTIVATIONS[activation]
+        self.activation, self.activation_derivative = ACTIVATIONS[activation]
         self.encoder = nn.EmbeddingBag.from_pretrained(
             embedding("items", profiles, factors, generator).weight, freeze=False, sparse=True, mode="sum"
         )
@@ -90,12 +92,13 @@ class CDAE(Model):
         kept = _uniform(pair + self.corruption_draw * DRAW_FACTOR) >= self.corruption
         return kept / (1 - self.corruption)
 
-    def as_product(self, users: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
+    @torch.no_grad()
+    def factors(self, users: Tensor) -> Factors:
         was_training = self.training
         self.eval()
         hidden = self.encode(users)
         self.train(was_training)
-        return hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1), 0.0
+        return Factors(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1))
 
 
 def _uniform(keys: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import CSR
 from recsieve.models.base import Model, embedding, output_layer
+from recsieve.models.scorer import Factors
 
 
 class GMF(Model):
@@ -20,5 +21,7 @@ class GMF(Model):
         pairs = self.user(users) * self.item(items)  # (n, factors)
         return self.output(pairs).squeeze(-1)
 
-    def as_product(self, users: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
-        return self.user.weight[users] * self.output.weight, self.item.weight, None, self.output.bias.item()
+    @torch.no_grad()
+    def factors(self, users: Tensor) -> Factors:
+        vectors = self.user.weight[users] * self.output.weight
+        return Factors(vectors, self.item.weight, constant=self.output.bias.item())

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import Context, Denoiser
+from recsieve.denoisers import Context, Denoiser, InteractionMemory
 from recsieve.errors import ConfigError
 from recsieve.group import ALONE, Group
 from recsieve.models.scorer import Scorer
@@ -25,6 +25,7 @@ class Run:
     seed: int
     make_denoiser: Callable[[Context], Denoiser]
     group: Group = ALONE
+    memory: InteractionMemory | None = None  # to be filled with the losses and weights of every interaction
 
 
 class Fitting(ABC):

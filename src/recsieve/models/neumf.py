@@ -40,7 +40,7 @@ class NeuMF(Model):
         return self.output(torch.cat([product, hidden], dim=-1)).squeeze(-1)
 
     @torch.no_grad()
-    def score_all_items(self, users: Tensor) -> Tensor:
+    def score(self, users: Tensor) -> Tensor:
         # The first layer is a sum of a user part and an item part, so neither is computed for each pair.
         user_weight, item_weight = self.first.weight.chunk(2, dim=1)
         user_part = torch.addmm(self.first.bias, self.user_mlp.weight[users], user_weight.T)

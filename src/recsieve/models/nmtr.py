@@ -10,6 +10,8 @@ from torch import Tensor
 from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.base import Model, embedding, output_layer
+from recsieve.objectives import Losses, Objective
+from recsieve.sampling import Batch
 
 Cascade = Literal["logit", "probability"]
 CASCADES = ("logit", "probability")
@@ -23,7 +25,7 @@ class NMTR(Model):
     `satisfaction_share` is what the loss of satisfaction counts in training; the rest is the loss of clicks.
     """
 
-    learns_from_flags = True
+    uses_noise_labels = True
 
     def __init__(
         self,
@@ -54,12 +56,18 @@ class NMTR(Model):
         click = self.click_output(pairs).squeeze(-1)
         return self._passed_on(click) + self.satisfaction_output(pairs).squeeze(-1)
 
-    def click(self, users: Tensor, items: Tensor) -> Tensor:
-        """The logit of a click on each pair, for the loss of the first task."""
-        return self.click_output(self.user(users) * self.item(items)).squeeze(-1)
+    def losses(self, batch: Batch, objective: Objective) -> Losses:
+        """The loss of satisfaction, which a denoiser judges by, and beside it that of clicks: what has an id."""
+        if objective.pairwise:
+            raise ConfigError("nmtr learns two labels of each interaction: give a pointwise objective such as bce.")
+        satisfaction = objective(self(batch.users, batch.items).float(), batch.labels)
+        click_logits = self.click_output(self.user(batch.users) * self.item(batch.items)).squeeze(-1).float()
+        clicks = objective(click_logits, (batch.ids >= 0).to(batch.labels.dtype))
+        share = self.satisfaction_share
+        return Losses(satisfaction, share * satisfaction + (1 - share) * clicks)
 
     @torch.no_grad()
-    def score_all_items(self, users: Tensor) -> Tensor:
+    def score(self, users: Tensor) -> Tensor:
         vectors, items = self.user.weight[users], self.item.weight.T
         click, satisfaction = (
             torch.addmm(output.bias, vectors * output.weight, items)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recsieve.models.base import Model
+from recsieve.models.scorer import Scorer
 
 NOISE = ("users", "items", "user_factors", "item_factors")
 
@@ -54,17 +55,18 @@ class Offset(nn.Module):
         return self.item - functional.softplus(logits)
 
 
-class OffsetModel(Model):
-    """A trained model whose scores are shifted by an offset."""
+class OffsetScorer(Scorer):
+    """A fitted model whose scores are shifted by an offset."""
 
-    def __init__(self, model: Model, offset: Offset) -> None:
-        nn.Module.__init__(self)
-        self.n_users, self.n_items, self.by_user = model.n_users, model.n_items, model.by_user
-        self.model, self.offset = model, offset
+    def __init__(self, base: Scorer, offset: Offset) -> None:
+        super().__init__()
+        self.n_users, self.n_items = base.n_users, base.n_items
+        self.base, self.offset = base, offset
 
-    def forward(self, users: Tensor, items: Tensor) -> Tensor:
-        return self.model(users, items) + self.offset(users, items)
+    def prepare(self) -> Self:
+        self.base.prepare()
+        return self
 
     @torch.no_grad()
-    def score_all_items(self, users: Tensor) -> Tensor:
-        return self.model.score_all_items(users) + self.offset.of_all_items(users)
+    def score(self, users: Tensor) -> Tensor:
+        return self.base.score(users) + self.offset.of_all_items(users)

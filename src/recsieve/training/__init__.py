@@ -1,6 +1,8 @@
-"""Training: the loop, which model of it is kept, its record, and its checkpoint."""
+"""Training: gradient descent, the driver of every fitting, which model of it is kept, its record, its checkpoint."""
 
-from recsieve.training.loop import Began, Event, Trained, Training, TrainingPlan, Validated
-from recsieve.training.memory import InteractionMemory
+from recsieve.denoisers import InteractionMemory
+from recsieve.training.driver import Driver
+from recsieve.training.events import Began, Event, Trained, Validated
+from recsieve.training.gradient import GradientFitting, TrainingPlan
 
-__all__ = ["Began", "Event", "InteractionMemory", "Trained", "Training", "TrainingPlan", "Validated"]
+__all__ = ["Began", "Driver", "Event", "GradientFitting", "InteractionMemory", "Trained", "TrainingPlan", "Validated"]

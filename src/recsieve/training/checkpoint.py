@@ -89,8 +89,3 @@ def _unpack(value: Any, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, list):
         return [_unpack(entry, tensors) for entry in value]
     return value
-
-
-def copy_weights(module: torch.nn.Module) -> dict[str, Tensor]:
-    """The weights of a module as they are now."""
-    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}

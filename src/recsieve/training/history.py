@@ -18,7 +18,7 @@ _COLUMNS = ("step", "epoch", "loss", "true_positive_loss", "false_positive_loss"
 class History:
     """Adds up what happens in each step, and closes a row of the record every so often.
 
-    A loss is the mean cross-entropy before weighing; `loss` is what was minimised. Counts are of observed interactions
+    A loss is a mean before weighing; `loss` is what was minimised. Counts are of observed interactions
     in the row's steps. What cannot be known (false positives without flags) is NaN.
     """
 
@@ -31,10 +31,10 @@ class History:
         self._reduced, self._steps = 0.0, 0
         self._rows: list[list[float]] = []
 
-    def add(self, reduced: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
+    def add(self, means: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
         """Take steps into account: what was minimised in each, and the losses and weights of all, or of a share."""
-        self._reduced = sum(reduced, start=self._reduced)
-        self._steps += len(reduced)
+        self._reduced = sum(means, start=self._reduced)
+        self._steps += len(means)
         index = self._data.index_of(ids.numpy())
         _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), index, self._kinds)
 

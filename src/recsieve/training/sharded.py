@@ -20,8 +20,10 @@ from torch import Tensor, nn
 
 from recsieve.errors import ConfigError
 from recsieve.group import Group
-from recsieve.models import CDAE, Model
-from recsieve.models.base import Of, drawn_rows, tables_by
+from recsieve.models import Model, Scorer
+from recsieve.models.base import Of, drawn_rows, table_factory
+from recsieve.objectives import Losses, Objective
+from recsieve.sampling import Batch
 from recsieve.tensor_file import Share, take_own
 
 _NAME = "table"
@@ -68,7 +70,7 @@ class ShardedTable(nn.Module):
             found = self._lookup[0](KeyedJaggedTensor(keys=[_NAME], values=rows.long(), lengths=lengths))
             return found[_NAME].values()
 
-    def at_hand(self, users: Tensor) -> nn.Embedding:
+    def materialise(self, users: Tensor) -> nn.Embedding:
         """A table of the rows of some users, or of all items, in this process."""
         rows = self(users) if self.of == "users" else torch.cat(self._group.gather(self.own_rows))
         return nn.Embedding.from_pretrained(rows)
@@ -80,27 +82,34 @@ class ShardedModel(Model):
     def __init__(self, make: Callable[[], Model], learning_rate: float, group: Group) -> None:
         nn.Module.__init__(self)
         check_ranks(group)
-        with tables_by(partial(ShardedTable, learning_rate=learning_rate, group=group)):
+        with table_factory(partial(ShardedTable, learning_rate=learning_rate, group=group)):
             self.model = make()
         self.n_users, self.n_items = self.model.n_users, self.model.n_items
-        self.by_user, self.learns_from_flags = self.model.by_user, self.model.learns_from_flags
+        self.user_grouped_batches = self.model.user_grouped_batches
+        self.uses_noise_labels = self.model.uses_noise_labels
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
         return self.model(users, items)
 
     @torch.no_grad()
-    def at_hand(self, users: NDArray[np.int32]) -> tuple[Model, NDArray[np.int32]]:
+    def materialise(self, users: NDArray[np.int32]) -> tuple[Model, NDArray[np.int32]]:
         asked = torch.from_numpy(users)
         tables = [module for module in self.model.modules() if isinstance(module, ShardedTable)]
-        whole = copy.deepcopy(self.model, {id(table): table.at_hand(asked) for table in tables})
+        whole = copy.deepcopy(self.model, {id(table): table.materialise(asked) for table in tables})
         return whole, np.arange(len(users), dtype=np.int32)
 
-    def score_all_items(self, users: Tensor) -> Tensor:
-        model, rows = self.at_hand(users.numpy())
-        return model.score_all_items(torch.from_numpy(rows))
+    def losses(self, batch: Batch, objective: Objective) -> Losses:
+        return self.model.losses(batch, objective)
+
+    def penalty(self, batch: Batch) -> Tensor | None:
+        return self.model.penalty(batch)
+
+    def score(self, users: Tensor) -> Tensor:
+        model, rows = self.materialise(users.numpy())
+        return model.score(torch.from_numpy(rows))
 
 
-def weights_to_keep(model: Model) -> dict[str, Tensor | Share]:
+def weights_to_keep(model: Scorer) -> dict[str, Tensor | Share]:
     """The weights as the model without sharded tables has them, of which a rank may have some rows."""
     if not isinstance(model, ShardedModel):
         return model.state_dict()
@@ -113,10 +122,10 @@ def weights_to_keep(model: Model) -> dict[str, Tensor | Share]:
     return weights
 
 
-def check_shardable(model: Callable[..., Model], factors: Any) -> None:
+def check_shardable(name: str, model: type[Model], factors: Any) -> None:
     """Say what is wrong with a model whose tables cannot be shared out; `factors` may be left to the model."""
-    if model is CDAE:
-        raise ConfigError("cdae reads whole profiles from its tables: shard those of gmf, neumf or nmtr.")
+    if not model.shardable:
+        raise ConfigError(f"the tables of {name} are read as a whole: shard those of gmf, neumf or nmtr.")
     if isinstance(factors, int) and factors % _MULTIPLE:
         raise ConfigError(
             f"factors is {factors}, but TorchRec handles {_MULTIPLE} numbers together: give a multiple of {_MULTIPLE}."

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.denoisers.memory import EpochMemory
 from recsieve.errors import ConfigError, RunError
 
 _MEASURES = ("losses", "weights", "dropped")
@@ -23,9 +23,9 @@ class InteractionMemory:
     >>> Recommender(denoiser="truncated").fit(split, memory=memory)
     >>> memory.losses  # (epochs kept, interactions)
 
-    `losses` are means of the cross-entropy before weighing and `weights` those of the weights, both NaN where an
-    interaction was not seen; `dropped` counts how often the weight was 0. An epoch that the training does not end is
-    not recorded. The record is in the checkpoint, so keep few epochs of much data.
+    `losses` are means of the loss before weighing and `weights` those of the weights, both NaN where an interaction was
+    not seen; `dropped` counts how often the weight was 0. An epoch that the training does not end is not recorded. The
+    record is in the checkpoint, so keep few epochs of much data.
     """
 
     def __init__(self, n_interactions: int, keep: Container[int] | None = None) -> None:
@@ -37,9 +37,7 @@ class InteractionMemory:
     def forget(self) -> None:
         """Begin anew, as a new training does."""
         self.epochs: list[int] = []  # the number of each row of the record, from 0
-        self._epoch = 0
-        # Of the epoch under way, for each interaction: sums of losses, of weights, of drops, and how often it was seen.
-        self._open = np.zeros((4, self.n_interactions), np.float32)
+        self._epoch, self._open = 0, EpochMemory(self.n_interactions)
         self._rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in _MEASURES}
 
     @property
@@ -60,7 +58,7 @@ class InteractionMemory:
     def add(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
         """Take a step into account; ids of −1 are negatives."""
         if self._wanted:
-            _add(self._open, losses.numpy(), weights.numpy(), ids.numpy())
+            self._open.add(losses, weights, ids)
 
     @property
     def _wanted(self) -> bool:
@@ -69,36 +67,22 @@ class InteractionMemory:
     def close_epoch(self) -> None:
         """Write down the epoch that has ended."""
         if self._wanted:
-            losses, weights, dropped, seen = self._open
-            with np.errstate(invalid="ignore"):
-                row = {"losses": losses / seen, "weights": weights / seen, "dropped": dropped.copy()}
             for name in _MEASURES:
-                self._rows[name].append(row[name])
+                self._rows[name].append(getattr(self._open, name).numpy())
             self.epochs.append(self._epoch)
-            self._open[:] = 0
+            self._open.clear()
         self._epoch += 1
 
     def state_dict(self) -> dict[str, Any]:
         rows = {name: torch.from_numpy(self._record(name)) for name in _MEASURES}
-        return {"epoch": self._epoch, "epochs": [*self.epochs], "open": torch.tensor(self._open), **rows}
+        return {"epoch": self._epoch, "epochs": [*self.epochs], "open": self._open.sums.clone(), **rows}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["open"].shape != self._open.shape:
+        if state["open"].shape != self._open.sums.shape:
             raise RunError(
                 f"the checkpoint remembers {state['open'].shape[1]} interactions, but there are {self.n_interactions}: "
                 "go on with the same data, or begin anew."
             )
         self._epoch, self.epochs = state["epoch"], list(state["epochs"])
-        self._open[:] = state["open"].numpy()
+        self._open.sums.copy_(state["open"])
         self._rows = {name: [row.copy() for row in state[name].numpy()] for name in _MEASURES}
-
-
-@njit(cache=True, nogil=True)
-def _add(sums: NDArray, losses: NDArray, weights: NDArray, ids: NDArray) -> None:
-    for i in range(len(ids)):
-        row = ids[i]
-        if row >= 0:
-            sums[0, row] += losses[i]
-            sums[1, row] += weights[i]
-            sums[2, row] += weights[i] == 0
-            sums[3, row] += 1

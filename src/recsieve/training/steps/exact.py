@@ -18,12 +18,12 @@ from recsieve.models import Model
 from recsieve.optim import LazyAdam, lazy_tables
 from recsieve.sampling import Batch
 from recsieve.training.sharded import ShardedTable
-from recsieve.training.stepper import Stepper, weigh_batch
+from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
 
 _Table = nn.Embedding | nn.EmbeddingBag | ShardedTable
 
 
-class GroupStep(Stepper):
+class ExactStep(Stepper):
     """Autograd in float64 on a rank's rows of each batch; gradients are added up over the ranks, then rounded once.
 
     How many ranks there are changes the order of sums, and so the last bit of a float64. That is lost when a gradient
@@ -37,17 +37,17 @@ class GroupStep(Stepper):
         known = set(self._tables)
         self._dense = {name: weight for name, weight in self._weigher.named_parameters() if weight not in known}
 
-    def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
+    def __call__(self, batch: Batch) -> Stepped:
         copies = {name: weight.detach().double().requires_grad_() for name, weight in self._dense.items()}
-        weighed: WeighedLosses = functional_call(self._weigher, copies, (batch,))
+        weighed, penalty = functional_call(self._weigher, copies, (batch,))
         share = replace(weighed, weights=weighed.weights.double()).share()
         self._optimizer.zero_grad(set_to_none=True)
         with self._group.talking():  # sharded tables do it in the backward pass too
-            share.backward()
+            (share if penalty is None else share + penalty).backward()
         own = [self._own_rows(table) for table in self._tables]
         mean, counts = self._add_up(share.detach(), [len(rows) for rows, _ in own], list(copies.values()))
         self._optimizer.step_on_rows(self._gather_rows(own, counts) if own else [])  # TorchRec moves its own
-        return mean, weighed.losses.detach(), weighed.weights
+        return Stepped([mean], weighed.losses.detach(), weighed.weights, weighed.ids)
 
     def _add_up(self, share: Tensor, n_rows: list[int], copies: list[Tensor]) -> tuple[float, list[list[int]]]:
         """Give dense parameters the gradients of the whole batch; gives its mean loss, and how many rows each has."""
@@ -101,9 +101,9 @@ class _Weigher(nn.Module):
         super().__init__()
         self.model, self.loss = model, loss
 
-    def forward(self, batch: Batch) -> WeighedLosses:
+    def forward(self, batch: Batch) -> tuple[WeighedLosses, Tensor | None]:
         with _lookups_in_double(self.model):
-            return weigh_batch(self.model, self.loss, batch)
+            return weigh_batch(self.model, self.loss, batch), self.model.penalty(batch)
 
 
 @contextmanager

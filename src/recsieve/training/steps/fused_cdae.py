@@ -13,7 +13,7 @@ from recsieve.models import CDAE
 from recsieve.models.cdae import DRAW_FACTOR, HASH
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
-from recsieve.training.fused import FusedStep, kernel, sums_of_others
+from recsieve.training.steps.fused import FusedStep, kernel, sums_of_others
 
 MANY_ROWS = 8192  # from which on it pays to have the decoder, which is most of the work, on another core
 
@@ -54,7 +54,7 @@ class FusedCDAE(FusedStep):
 
     def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
         at_hidden = sums_of_others(slopes, self._places[0], len(self._users), self._places[1], self._decoder)
-        at_encoder = torch.from_numpy(at_hidden) * self._model.activation_slope(self._hidden)
+        at_encoder = torch.from_numpy(at_hidden) * self._model.activation_derivative(self._hidden)
         self.both(
             lambda: self._move_encoder(at_encoder),
             lambda: self._move_decoder(slopes),

@@ -13,8 +13,9 @@ from recsieve.adam_rows import Rows, advance_rows, catch_up_rows, distinct_rows,
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
-from recsieve.sampling import Batch
-from recsieve.training.fused import FusedStep, cross_entropy, given_weights, kernel, weigh
+from recsieve.sampling import Batch, Chunk
+from recsieve.training.steps.base import Stepped
+from recsieve.training.steps.fused import FusedStep, cross_entropy, given_weights, kernel, weigh
 
 
 class Dense(NamedTuple):
@@ -34,18 +35,18 @@ class FusedGMF(FusedStep):
         self._arrays = [table.detach().numpy() for table in self._tables]
         self._output = model.output.weight, model.output.bias
 
-    def stretch(self, rows: Batch, batch_size: int) -> tuple[list[float], Tensor, Tensor]:
+    def run(self, chunk: Chunk) -> Stepped:
         if not self.is_built_in:
-            return super().stretch(rows, batch_size)
-        sizes = np.minimum(batch_size, len(rows) - np.arange(0, len(rows), batch_size)).tolist()
+            return super().run(chunk)
+        rows, sizes = chunk.rows, np.diff(chunk.bounds).tolist()
         drops = np.array([self.selection(self.loss.step + 1 + i, size)[0] for i, size in enumerate(sizes)])
-        beta = self.selection(self.loss.step, batch_size)[1]
+        beta = self.selection(self.loss.step, sizes[0])[1]
         losses, weights = np.empty(len(rows), np.float32), given_weights(rows)
         columns = rows.users.numpy(), rows.items.numpy(), rows.labels.numpy(), weights, losses
-        means = _train(*columns, batch_size, drops, beta, self.learning_rate, *self._begin(len(sizes)))
+        means = _train(*columns, chunk.bounds, drops, beta, self.learning_rate, *self._begin(len(sizes)))
         self._end(len(sizes))
         self.loss.step += len(sizes)
-        return means.tolist(), torch.from_numpy(losses), torch.from_numpy(weights)
+        return Stepped(means.tolist(), torch.from_numpy(losses), torch.from_numpy(weights), rows.ids)
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         self._rows = self._begin(1)
@@ -79,17 +80,17 @@ class FusedGMF(FusedStep):
 
 @kernel
 def _train(
-    users, items, labels, weights, losses, batch_size, drops, beta, learning_rate,
+    users, items, labels, weights, losses, bounds, drops, beta, learning_rate,
     user, item, weight, bias, user_step, item_step,
 ):  # fmt: skip
     """Make a step on each batch, filling in losses and final weights; gives the mean losses."""
     means = np.empty(len(drops))
     for k in range(len(drops)):
-        batch = slice(k * batch_size, min((k + 1) * batch_size, len(users)))
+        batch = slice(bounds[k], bounds[k + 1])
         past = user, item, weight, bias, user_step + k, item_step + k
         logits, places = _score(users[batch], items[batch], *past)
         losses[batch], slopes = cross_entropy(logits, labels[batch])
-        means[k] = weigh(losses[batch], slopes, labels[batch], weights[batch], drops[k], beta)
+        means[k] = weigh(losses[batch], slopes, labels[batch], weights[batch], drops[k], beta, False)
         _move(slopes, *places, learning_rate, *past)  # type: ignore[call-arg]
     return means
 

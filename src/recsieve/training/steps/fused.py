@@ -20,11 +20,12 @@ from torch import Tensor
 from recsieve.adam_rows import step_vector
 from recsieve.cores import one_thread, thread_pool
 from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
-from recsieve.losses import DenoisedLoss, binary_cross_entropy
+from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
+from recsieve.objectives import BCE
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
-from recsieve.training.stepper import Stepper
+from recsieve.training.steps.base import Stepped, Stepper
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -51,7 +52,7 @@ class FusedStep(Stepper):
     @staticmethod
     def applies(model: Model, loss: DenoisedLoss) -> bool:
         """Whether the loss and the place of the model are known here; any strategy will do."""
-        known = type(loss) is DenoisedLoss and loss.pointwise is binary_cross_entropy
+        known = type(loss) is DenoisedLoss and type(loss.objective) is BCE
         return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
 
     @staticmethod
@@ -59,27 +60,27 @@ class FusedStep(Stepper):
         """Whether it is faster than autograd for a model of this size."""
         return True
 
-    def __call__(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
+    def __call__(self, batch: Batch) -> Stepped:
         with one_thread():
             return self._step(batch)
 
     @torch.no_grad()
-    def _step(self, batch: Batch) -> tuple[float, Tensor, Tensor]:
+    def _step(self, batch: Batch) -> Stepped:
         self.loss.step += 1
         labels = batch.labels.numpy()
         losses, slopes = cross_entropy(self.score(batch), labels)
         weights = self._first_weights(batch, losses)
-        mean = weigh(losses, slopes, labels, weights, *self.selection(self.loss.step, len(batch)))
+        by_batch = getattr(self.loss.denoiser, "divides_by", "kept") == "batch"
+        mean = weigh(losses, slopes, labels, weights, *self.selection(self.loss.step, len(batch)), by_batch)
         self.move(batch, slopes)
-        return mean, torch.from_numpy(losses), torch.from_numpy(weights)
+        return Stepped([mean], torch.from_numpy(losses), torch.from_numpy(weights), batch.ids)
 
     def _first_weights(self, batch: Batch, losses: NDArray[np.float32]) -> NDArray[np.float32]:
         """The given weights, and those of a strategy that the kernel does not make itself."""
-        weights = given_weights(batch)
         if self.is_built_in:
-            return weights
+            return given_weights(batch)
         about = LossBatch(torch.from_numpy(losses), batch.labels, self.loss.step, batch.users, batch.items, batch.ids)
-        return weights * self.loss.denoiser.weights(about).numpy()
+        return self.loss.judge(about, batch.weights).numpy()
 
     @property
     def learning_rate(self) -> float:
@@ -131,7 +132,7 @@ def given_weights(batch: Batch) -> NDArray[np.float32]:
 
 @kernel
 def cross_entropy(logits, labels):
-    """The cross-entropy of each interaction, as `recsieve.losses.binary_cross_entropy` has it, and its slope."""
+    """The cross-entropy of each interaction, as `recsieve.objectives.BCE` has it, and its slope."""
     losses, slopes = np.empty_like(logits), np.empty_like(logits)
     for k in range(len(logits)):
         logit = np.float64(logits[k])
@@ -142,8 +143,8 @@ def cross_entropy(logits, labels):
 
 
 @kernel
-def weigh(losses, slopes, labels, weights, n_drop, beta):
-    """Turn given weights into final ones, and slopes into those of the mean loss over what is kept; gives that."""
+def weigh(losses, slopes, labels, weights, n_drop, beta, by_batch):
+    """Turn given weights into final ones, and slopes into those of the mean loss, over what is kept or the batch."""
     _drop_hardest(losses, labels, weights, n_drop)
     total, kept = 0.0, 0
     for k in range(len(losses)):
@@ -151,6 +152,8 @@ def weigh(losses, slopes, labels, weights, n_drop, beta):
             weights[k] *= np.exp(np.float32(-beta) * losses[k])
         kept += weights[k] > 0
         total += weights[k] * losses[k]
+    if by_batch:
+        kept = len(losses)
     share = np.float32(1 / max(kept, 1))
     for k in range(len(losses)):
         slopes[k] *= weights[k] * share

@@ -1,0 +1,54 @@
+"""Things by name: those of this package, and those that other installed packages offer as entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from recsieve.errors import ConfigError, did_you_mean
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Models, objectives or denoisers by name.
+
+    Another package adds its own by an entry point in the group `recsieve.models`, `recsieve.objectives` or
+    `recsieve.denoisers`. It is imported when it is asked for, and never takes the place of one of ours.
+    """
+
+    def __init__(self, kind: str, ours: Mapping[str, T]) -> None:
+        self.kind, self._ours, self._loaded = kind, ours, dict(ours)
+
+    @cached_property
+    def _offered(self) -> dict[str, EntryPoint]:
+        points = entry_points(group=f"recsieve.{self.kind}s")
+        return {point.name: point for point in points if point.name not in self._ours}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._loaded:
+            if name not in self._offered:
+                raise ConfigError(f"there is no {self.kind} '{name}': {did_you_mean(name, self)}")
+            self._loaded[name] = self._load(self._offered[name])
+        return self._loaded[name]
+
+    def _load(self, point: EntryPoint) -> T:
+        try:
+            loaded: T = point.load()
+        except Exception as error:  # whatever somebody else's module raises
+            raise ConfigError(
+                f"the {self.kind} '{point.name}' is offered by {point.value}, which cannot be imported "
+                f"({type(error).__name__}: {error}): mend or uninstall that package."
+            ) from error
+        return loaded
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ours or name in self._offered
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._ours, *self._offered])
+
+    def __len__(self) -> int:
+        return len(self._ours) + len(self._offered)

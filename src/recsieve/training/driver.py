@@ -1,0 +1,68 @@
+"""The one driver of every fitting: it validates, stops early, reports, and saves what it takes to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from recsieve.models import Fitting, Scorer
+from recsieve.training.early_stopping import EarlyStopping
+from recsieve.training.events import Trained, Validated
+
+Validate = Callable[[Fitting], float]  # higher is better
+Save = Callable[[dict[str, Any]], None]
+
+
+class Driver:
+    """Runs a fitting to its end, or until validation no longer improves; `state_dict()` is all it takes to go on."""
+
+    def __init__(
+        self, fitting: Fitting, patience: int, validate_every: int | None = None, checkpoint_every: int | None = None
+    ) -> None:
+        self.fitting, self.stopping = fitting, EarlyStopping(patience)
+        self._validate_every, self._checkpoint_every = validate_every, checkpoint_every
+
+    def run(self, validate: Validate, save: Save | None = None) -> Iterator[Trained | Validated]:
+        """Go on to the end, yielding what happens."""
+        fitting, stopping = self.fitting, self.stopping
+        while fitting.step < fitting.total and not stopping.exhausted:
+            loss = fitting.advance()
+            epoch = (fitting.step - 1) // fitting.steps_per_epoch
+            yield Trained(fitting.step, epoch, fitting.total, loss)
+            validating = self._due(self._validate_every)
+            if validating:
+                yield self._validate(validate, epoch)
+            if save is not None and (validating or self._due(self._checkpoint_every)):
+                save(self.state_dict())
+
+    def scorer(self) -> Scorer:
+        """The model with the weights that were selected."""
+        scorer = self.fitting.scorer()
+        if self.stopping.weights:
+            scorer.load_state_dict(self.stopping.weights)
+        return scorer.prepare()
+
+    def _due(self, every: int | None) -> bool:
+        fitting = self.fitting
+        return fitting.step % (every or fitting.steps_per_epoch) == 0 or fitting.step == fitting.total
+
+    @torch.no_grad()
+    def _validate(self, validate: Validate, epoch: int) -> Validated:
+        fitting = self.fitting
+        score = validate(fitting)
+        last = fitting.step == fitting.total
+        best = self.stopping.consider(fitting.scorer(), score, fitting.step, last=last)
+        return Validated(fitting.step, epoch, score, best)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.fitting.step,
+            "fitting": self.fitting.state_dict(),
+            "stopping": self.stopping.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.fitting.load_state_dict(state["fitting"])
+        self.stopping.load_state_dict(state["stopping"])

@@ -1,0 +1,43 @@
+"""Which of the models that a fitting passes through is kept, and when it ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from recsieve.models import Scorer
+
+
+@dataclass
+class EarlyStopping:
+    """Keeps the weights with the best validation score, and counts how long ago that was."""
+
+    patience: int
+    best_score: float = -math.inf
+    best_step: int = 0
+    without_progress: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)  # empty where the best is what the fitting has now
+
+    def consider(self, scorer: Scorer, score: float, step: int, *, last: bool) -> bool:
+        """Take a validation score (higher is better) into account; True if it is the best so far."""
+        better = score > self.best_score or self.best_step == 0
+        if better:
+            self.best_score, self.best_step, self.without_progress = score, step, 0
+            self.weights = {} if last else {name: tensor.clone() for name, tensor in scorer.state_dict().items()}
+        else:
+            self.without_progress += 1
+        return better
+
+    @property
+    def exhausted(self) -> bool:
+        return self.without_progress >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("best_score", "best_step", "without_progress", "weights")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)

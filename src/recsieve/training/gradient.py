@@ -1,0 +1,236 @@
+"""Fitting by gradient descent: batches, losses, a strategy's weights, steps of Adam."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
+from recsieve.errors import ConfigError, RunError
+from recsieve.losses import DenoisedLoss
+from recsieve.models import Fitting, Model
+from recsieve.objectives import Objective
+from recsieve.sampling import Sampler
+from recsieve.training.history import History
+from recsieve.training.steps import Engine, Stepped, make_stepper, weigh_batch
+
+log = logging.getLogger(__name__)
+
+# Steps made in one go where nothing is to be done between: enough that Python's share of the time is small.
+AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How long and in what steps to train."""
+
+    epochs: int = 100
+    batch_size: int = 1024  # positives and negatives together
+    learning_rate: float = 1e-3
+    negatives: int = 1  # for each positive
+    seed: int = 0
+    validate_every: int | None = None  # steps; None: after each epoch
+    checkpoint_every: int | None = None  # steps; None: after each epoch
+    engine: Engine = "auto"
+
+
+class GradientFitting(Fitting):
+    """A training under way: an epoch is each interaction once, with fresh negatives."""
+
+    def __init__(
+        self,
+        model: Model,
+        objective: Objective,
+        data: Interactions,
+        plan: TrainingPlan,
+        make_denoiser: Any,
+        memory: InteractionMemory | None = None,
+    ) -> None:
+        self.model, self.data, self.plan = model, data, plan
+        self.sampler = Sampler(
+            data, seed=plan.seed, negatives=plan.negatives, user_grouped=model.user_grouped_batches
+        )
+        self.steps_per_epoch = self.sampler.steps_per_epoch(plan.batch_size)
+        self.total = plan.epochs * self.steps_per_epoch
+        denoiser = make_denoiser(context_of(data, self.steps_per_epoch, 1 if objective.pairwise else 1 + plan.negatives))
+        self.loss = DenoisedLoss(denoiser, objective, data.group)  # who shares the data shares the batches
+        if hasattr(denoiser, "end_epoch"):
+            self.loss.memory = EpochMemory(data.total())
+        self.memory = None if memory is None else _emptied(memory, len(data))
+        self.sampler.relabel(learned_labels(model, denoiser, data), None)
+        _tell_of_pairs(objective, self.sampler, model, denoiser, data)
+        self._steps, self.optimizer = make_stepper(model, self.loss, plan.learning_rate, plan.engine, data.group)
+        self._history, self._next = History(data), NextEpoch()
+        self._report_every = max(1, self.steps_per_epoch // 20)
+        self._prepared = -1  # the step at which the model was prepared for ranking
+        self._course = self._run()
+
+    def advance(self) -> float:
+        self.model.train()
+        self.loss.train()
+        return next(self._course)
+
+    def _run(self) -> Iterator[float]:
+        """Make steps, giving the loss wherever something is due."""
+        while self.step < self.total:
+            epoch, within = divmod(self.step, self.steps_per_epoch)
+            stops = self._stops(epoch)
+            ends = [stop - self.step + within for stop in stops]
+            chunks = self.sampler.chunks(epoch, self.plan.batch_size, within, ends)
+            for self.step, chunk in zip(stops, chunks, strict=True):
+                self._remember(self._steps.run(chunk))
+                if self.step % self.steps_per_epoch == 0:
+                    self._end_epoch()
+                if self._due(self._report_every) or self._due(self.plan.validate_every) or self._due(
+                    self.plan.checkpoint_every
+                ):
+                    yield self._history.close_row(self.step, epoch)
+
+    def _stops(self, epoch: int) -> list[int]:
+        """The steps of the rest of an epoch after which something is to be done, and some between."""
+        plan, last = self.plan, (epoch + 1) * self.steps_per_epoch
+        intervals = {AT_ONCE, self._report_every, plan.validate_every or last, plan.checkpoint_every or last}
+        stops = {stop for every in intervals for stop in range(self.step // every * every + every, last, every)}
+        return [*sorted(stops), last]
+
+    def _due(self, every: int | None) -> bool:
+        return self.step % (every or self.steps_per_epoch) == 0 or self.step == self.total
+
+    def _remember(self, stepped: Stepped) -> None:
+        self._history.add(*stepped)
+        if self.memory is not None:
+            ids = torch.from_numpy(self.data.index_of(stepped.ids.numpy()))
+            self.memory.add(stepped.losses, stepped.weights, ids)
+
+    def _end_epoch(self) -> None:
+        if self.memory is not None:
+            self.memory.close_epoch()
+        asked = self.loss.end_epoch()
+        if asked is not None:
+            self._next = asked
+            self._prepare_epoch()
+
+    def _prepare_epoch(self) -> None:
+        """Do with the next epoch what the strategy asked for."""
+        asked, own = self._next, self.data.ids_of(np.arange(len(self.data)))
+        labels, weights = (
+            None if values is None else values.numpy().astype(np.float32)[own]
+            for values in (asked.labels, asked.weights)
+        )
+        self.sampler.relabel(labels, weights)
+        if asked.chosen is not None:
+            self.sampler.choose(asked.chosen.numpy())
+
+    def scorer(self) -> Model:
+        if self._prepared != self.step:
+            self.optimizer.flush()
+            self.model.eval()
+            self.model.prepare()
+            self._prepared = self.step
+        return self.model
+
+    def history(self) -> pl.DataFrame:
+        return self._history.frame()
+
+    @torch.no_grad()
+    def validation_loss(self, validation: Interactions) -> float:
+        """The mean of the batches' mean losses on held-out data, with fresh negatives at each validation.
+
+        T-CE is taken at its current drop rate, so later models look better for free: an option for the paper's sake.
+        """
+        labels = None
+        if validation.group.any(validation.has_flags):
+            labels = learned_labels(self.model, self.loss.denoiser, validation)
+        sampler = Sampler(
+            validation, seed=self.plan.seed, observed=self.data.csr, user_grouped=self.model.user_grouped_batches,
+            labels=labels,
+        )  # fmt: skip
+        self.scorer()
+        self.loss.eval()
+        means = []
+        for batch in sampler.batches(self.step, self.plan.batch_size):
+            # Ids are of training interactions elsewhere; beside labels they only tell what was regretted from negatives.
+            means.append(float(weigh_batch(self.model, self.loss, batch, with_ids=labels is not None).mean()))
+        self.loss.train()
+        means_of_all = validation.group.sum(np.array(means)) / validation.group.size
+        return float(sum(means_of_all) / len(means))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "loss": self.loss.get_extra_state(),
+            "optimizer": self.optimizer.state_dict(),
+            "history": self._history.state_dict(),
+            "memory": None if self.memory is None else self.memory.state_dict(),
+            "next_epoch": {name: value for name, value in vars(self._next).items() if value is not None},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.step, self._prepared = state["step"], -1
+        self.model.load_state_dict(state["model"])
+        self.loss.set_extra_state(state["loss"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self._history.load_state_dict(state["history"])
+        self._next = NextEpoch(**state["next_epoch"])
+        self._prepare_epoch()
+        self._course = self._run()
+        if self.memory is not None:
+            if state.get("memory") is None:
+                raise RunError("the training was begun without a memory: go on without one, or begin anew.")
+            self.memory.load_state_dict(state["memory"])
+
+
+def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: int) -> Context:
+    """What a strategy may know before the training begins, the same on each rank."""
+    popularity = torch.from_numpy(data.group.sum(data.item_counts()))
+    return Context(data.n_users, data.n_items, data.total(), popularity, steps_per_epoch, losses_per_positive)
+
+
+def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDArray[np.float32] | None:
+    """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
+    if not (model.uses_noise_labels or getattr(denoiser, "uses_noise_labels", False)):
+        return None
+    if not data.group.any(data.has_flags):
+        raise ConfigError(
+            "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
+            'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
+        )
+    return (~data.is_false_positive).astype(np.float32)
+
+
+def _tell_of_pairs(
+    objective: Objective, sampler: Sampler, model: Model, denoiser: Denoiser, data: Interactions
+) -> None:
+    """Say what a pairwise objective leaves out."""
+    if not objective.pairwise:
+        return
+    if sampler.without_negatives:
+        log.warning(
+            "%d interactions are of users who have every item: a pairwise objective learns nothing from them.",
+            sampler.without_negatives,
+        )
+    labels = learned_labels(model, denoiser, data)
+    if labels is not None:
+        left_out = data.group.total(int((labels == 0).sum()))
+        log.warning("%d interactions are known to be noise: a pairwise objective gives them no weight.", left_out)
+
+
+def _emptied(memory: InteractionMemory, n_interactions: int) -> InteractionMemory:
+    """A memory that fits and holds nothing of another training."""
+    if memory.n_interactions != n_interactions:
+        raise ConfigError(
+            f"the memory is for {memory.n_interactions} interactions, but there are {n_interactions} to train on: "
+            f"give InteractionMemory({n_interactions})."
+        )
+    memory.forget()
+    return memory

@@ -1,0 +1,70 @@
+"""The learner of every model that is trained by gradients."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.denoisers import Denoiser
+from recsieve.errors import RunError
+from recsieve.models import Model, Run
+from recsieve.models.base import empty_table, table_factory
+from recsieve.objectives import BCE, Objective
+from recsieve.training.gradient import GradientFitting, TrainingPlan
+from recsieve.training.sharded import ShardedModel
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class GradientLearner:
+    """Trains a kind of model with an objective; `sharded_rate` is the learning rate of tables shared out over ranks."""
+
+    model: type[Model]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    plan: TrainingPlan = field(default_factory=TrainingPlan)
+    objective: Objective = field(default_factory=BCE)
+    sharded_rate: float | None = None
+
+    def begin(self, split: Split, run: Run) -> GradientFitting:
+        model = self._make(split.train, run)
+        fitting = GradientFitting(model, self.objective, split.train, self.plan, run.make_denoiser, run.memory)
+        _warn_of_long_ramp(fitting.loss.denoiser, fitting.total)
+        return fitting
+
+    def _make(self, train: Interactions, run: Run) -> Model:
+        make = partial(self.model, train.csr, torch.Generator().manual_seed(run.seed), **self.options)
+        if self.sharded_rate is None:
+            return make()
+        log.warning("TorchRec moves sharded tables by row-wise Adagrad and not by Adam: expect other results.")
+        return ShardedModel(make, self.sharded_rate, train.group)
+
+    def accepts(self, denoiser: type) -> bool:
+        return True
+
+    def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Model:
+        with table_factory(empty_table):
+            model = self.model(train.csr, torch.Generator(), **self.options)
+        try:
+            # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
+            model.load_state_dict(state, assign=True)
+        except RuntimeError as error:
+            raise RunError(f"the weights do not fit the settings ({str(error).splitlines()[0]}).") from None
+        return model.eval().prepare()
+
+
+def _warn_of_long_ramp(denoiser: Denoiser, most_steps: int) -> None:
+    ramp_steps = getattr(denoiser, "ramp_steps", 0)
+    if ramp_steps > most_steps:
+        log.warning(
+            "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; give a "
+            "smaller ramp_steps, or ramp_epochs.", ramp_steps, most_steps,
+        )  # fmt: skip

@@ -1,0 +1,45 @@
+"""What makes training steps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from recsieve.losses import DenoisedLoss, WeighedLosses
+from recsieve.models import Model
+from recsieve.sampling import Batch, Chunk
+
+
+class Stepped(NamedTuple):
+    """What came of some steps."""
+
+    means: list[float]  # the loss that was minimised in each
+    losses: Tensor  # (n,) those behind them
+    weights: Tensor  # (n,)
+    ids: Tensor  # (n,) the interactions that they are of, −1 for a negative
+
+
+class Stepper(ABC):
+    """Makes training steps, one or several that follow each other."""
+
+    @abstractmethod
+    def __call__(self, batch: Batch) -> Stepped:
+        """Make a step."""
+
+    def run(self, chunk: Chunk) -> Stepped:
+        """Make a step on each batch of a chunk."""
+        means, losses, weights, ids = zip(*(self(batch) for batch in chunk.batches()), strict=True)
+        return Stepped([mean for step in means for mean in step], torch.cat(losses), torch.cat(weights), torch.cat(ids))
+
+
+def weigh_batch(model: Model, loss: DenoisedLoss, batch: Batch, *, with_ids: bool = True) -> WeighedLosses:
+    """The losses of a batch, with gradients, and the weights that the strategy gives them, told which they are."""
+    losses = model.losses(batch, loss.objective)
+    of = batch if losses.rows is None else batch.take(losses.rows)
+    return loss.weigh(
+        losses, of.labels, users=of.users, items=of.items, ids=of.ids if with_ids else None, sample_weights=of.weights,
+        places=of.places, n_all=of.n_all,
+    )  # fmt: skip
