@@ -96,9 +96,7 @@ class OwnRows:
         return of_user[users] + before * self._lengths
 
 
-def next_group(
-    positions: NDArray[np.int64], ends: NDArray[np.int64], periods: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def next_group(positions: NDArray[np.int64], ends: NDArray[np.int64], periods: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first row at or after each position with which an interaction begins.
 
     Users follow each other, `ends` says where the rows of each end, and `periods` how many rows an interaction has.

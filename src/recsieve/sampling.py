@@ -111,7 +111,9 @@ class Sampler:
         An epoch keeps its length: a short choice comes around again.
         """
         if chosen is not None and self._own is not None:
-            raise ConfigError("the strategy chooses the interactions of an epoch, which one process can: drop torchrun.")
+            raise ConfigError(
+                "the strategy chooses the interactions of an epoch, which one process can: drop torchrun."
+            )
         self._chosen = None if chosen is None else np.resize(chosen, len(self._data))
         data = self._data if self._chosen is None else self._data.take(self._chosen)
         # A user who has every item gets no negatives; their interactions come at the end of an epoch.
@@ -237,7 +239,6 @@ class _ByUser:
             order = np.random.default_rng(int(key)).permutation(np.flatnonzero(self._lengths))
             self._last = key, (order, np.cumsum(self._lengths[order]), self._rows, self._offsets)
         return self._last[1]
-
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first row at or after each position that is an interaction's own."""

@@ -20,7 +20,6 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
 from recsieve.data.splitting import Split
 from recsieve.group import ALONE, Group
-from recsieve.settings import Settings
 from recsieve.training import Trained, Validated
 from tests.golden.cases import STRATEGIES, Case
 
@@ -37,12 +36,6 @@ class Stopped(Exception):
     pass
 
 
-class NamedEngine(Settings):
-    """Settings that name the engine, as long as those of the package do not."""
-
-    engine: str
-
-
 def fit(
     case: Case, parts: tuple[Interactions, Interactions], group: Group, seen: Callable[[Any], None], **how: Any
 ) -> Iterable[torch.Tensor]:
@@ -54,9 +47,9 @@ def fit(
         case.strategy,
         denoiser_options=case.strategy_options or STRATEGIES[case.strategy],
         model_options={"factors": 8, **case.model_options},
+        engine=case.engine,
         **SETTINGS | case.settings,
     )
-    recommender.settings = NamedEngine(**recommender.settings.model_dump(), engine=case.engine)
     recommender.fit(Split(train, validation, nothing, nothing), progress=seen, **how)
     return recommender.trained().parameters()
 

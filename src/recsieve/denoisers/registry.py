@@ -47,7 +47,9 @@ def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> De
     if "max_drop_rate" in known:
         if "max_drop_rate" not in options:
             options.setdefault("drop_positives", DEFAULT_DROP_POSITIVES)
-        options = _translate(options, "drop_positives", "max_drop_rate", lambda share: share / context.losses_per_positive)
+        options = _translate(
+            options, "drop_positives", "max_drop_rate", lambda share: share / context.losses_per_positive
+        )
     if "ramp_steps" in known:
         if "ramp_steps" not in options:
             options.setdefault("ramp_epochs", DEFAULT_RAMP_EPOCHS)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
@@ -56,12 +55,12 @@ class GradientFitting(Fitting):
         memory: InteractionMemory | None = None,
     ) -> None:
         self.model, self.data, self.plan = model, data, plan
-        self.sampler = Sampler(
-            data, seed=plan.seed, negatives=plan.negatives, user_grouped=model.user_grouped_batches
-        )
+        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, user_grouped=model.user_grouped_batches)
         self.steps_per_epoch = self.sampler.steps_per_epoch(plan.batch_size)
         self.total = plan.epochs * self.steps_per_epoch
-        denoiser = make_denoiser(context_of(data, self.steps_per_epoch, 1 if objective.pairwise else 1 + plan.negatives))
+        denoiser = make_denoiser(
+            context_of(data, self.steps_per_epoch, 1 if objective.pairwise else 1 + plan.negatives)
+        )
         self.loss = DenoisedLoss(denoiser, objective, data.group)  # who shares the data shares the batches
         if hasattr(denoiser, "end_epoch"):
             self.loss.memory = EpochMemory(data.total())
@@ -90,8 +89,10 @@ class GradientFitting(Fitting):
                 self._remember(self._steps.run(chunk))
                 if self.step % self.steps_per_epoch == 0:
                     self._end_epoch()
-                if self._due(self._report_every) or self._due(self.plan.validate_every) or self._due(
-                    self.plan.checkpoint_every
+                if (
+                    self._due(self._report_every)
+                    or self._due(self.plan.validate_every)
+                    or self._due(self.plan.checkpoint_every)
                 ):
                     yield self._history.close_row(self.step, epoch)
 
@@ -158,8 +159,9 @@ class GradientFitting(Fitting):
         self.loss.eval()
         means = []
         for batch in sampler.batches(self.step, self.plan.batch_size):
+            plain = replace(batch, weights=None)  # what was given says how to train, not how to judge
             # Ids are of training interactions elsewhere; beside labels they only tell what was regretted from negatives.
-            means.append(float(weigh_batch(self.model, self.loss, batch, with_ids=labels is not None).mean()))
+            means.append(float(weigh_batch(self.model, self.loss, plain, with_ids=labels is not None).mean()))
         self.loss.train()
         means_of_all = validation.group.sum(np.array(means)) / validation.group.size
         return float(sum(means_of_all) / len(means))
