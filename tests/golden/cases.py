@@ -31,20 +31,18 @@ class Case:
     strategy: str
     engine: str
     special: str = ""
-    strategy_options: dict[str, Any] = field(default_factory=dict)  # None given: those of STRATEGIES
+    strategy_options: dict[str, Any] = field(default_factory=dict)  # empty: those of STRATEGIES
     model_options: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)  # beside those of `run.SETTINGS`
     full_users: bool = True  # two people have every item: their interactions have no negatives
     weights: bool = False  # given with the data
     validation: bool = False  # a tenth is held out; without, the last weights are kept
-    ranks: int = 1
     threads: int = 1  # of torch
     resumed: bool = False  # stopped in the middle of an epoch too, and gone on with: the same trace
 
     @property
     def name(self) -> str:
-        ranks = f"{self.ranks} ranks" if self.ranks > 1 else ""
-        return " ".join(filter(None, [self.model, self.strategy, self.engine, ranks, self.special]))
+        return " ".join(filter(None, [self.model, self.strategy, self.engine, self.special]))
 
 
 def engines_of(model: str) -> tuple[str, ...]:
@@ -56,7 +54,7 @@ def _everywhere(special: str, strategy: str = "truncated", **options: Any) -> li
     return [Case(model, strategy, engine, special, **options) for model in MODELS for engine in engines_of(model)]
 
 
-ONE_PROCESS = [
+CASES = [
     *(
         Case(model, strategy, engine, resumed=strategy == "truncated")
         for model, strategy in product(MODELS, STRATEGIES)
@@ -65,7 +63,7 @@ ONE_PROCESS = [
     *_everywhere("nobody has everything, one negative", full_users=False, settings={"negatives": 1}),
     *_everywhere("three negatives, given weights", weights=True, settings={"negatives": 3}),
     *_everywhere("odd batches", settings={"batch_size": 93}),
-    *_everywhere("split groups: odd batches, given weights", weights=True, settings={"batch_size": 95}, resumed=True),
+    *_everywhere("split groups: odd batches, given weights", weights=True, settings={"batch_size": 95}),
     *_everywhere("own-loss", validation=True, settings={"select_by": "own-loss", "validate_every": 5}, resumed=True),
     *_everywhere("ndcg, stops early", "keep-all", validation=True,
                  settings={"select_by": "ndcg@5", "validate_every": 2, "patience": 2}),
@@ -83,15 +81,9 @@ ONE_PROCESS = [
         for activation, engine in product(("tanh", "relu", "identity"), ENGINES)
     ),
 ]  # fmt: skip
-TWO_RANKS = [
-    *(Case(model, strategy, "exact", ranks=2) for model, strategy in product(MODELS, STRATEGIES)),
-    *(
-        Case(model, "truncated", "exact", "own-loss, given weights", ranks=2, weights=True, validation=True,
-             settings={"select_by": "own-loss", "validate_every": 5}, resumed=True)
-        for model in MODELS
-    ),
-    *(
-        Case(model, "truncated", "exact", "split groups: odd batches", ranks=2, settings={"batch_size": 95})
-        for model in MODELS
-    ),
-]  # fmt: skip
+# Two ranks make the steps of the exact engine: their losses and weights are those of one process.
+ON_TWO_RANKS = [
+    case
+    for case in CASES
+    if case.engine == "exact" and (case.special in ("", "own-loss") or case.special.startswith("split groups"))
+]
