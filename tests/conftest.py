@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,29 @@ def split(small_data):
     from recsieve.data.splitting import split_interactions
 
     return split_interactions(small_data(40, 25, 0.4))
+
+
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def recsieve(capsys, monkeypatch):
+    """A function that runs a command here, for a process takes seconds to start; gives its exit code and output."""
+    from recsieve.cli import main
+
+    def run(*words) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["recsieve", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return Answer(int(ended.value.code or 0), out, err)
+
+    return run
 
 
 @pytest.fixture

@@ -1,0 +1,93 @@
+"""A folder of runs that several results share: what one has trained, the next does not train again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from recsieve.data.splitting import Split
+from recsieve.data.statistics import describe, fingerprint
+from recsieve.errors import RunError
+from recsieve.experiments.pool import Progress, Reporter, Started, run_all
+from recsieve.run_folder import RunFolder
+from research.paper.data_sets import DataSet
+from research.paper.estimate import estimate
+from research.paper.runs import Records, RunSpec
+from research.paper.training import train_run
+
+FINGERPRINT = "fingerprint"
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """A run, the folder of its data and its own."""
+
+    run_spec: RunSpec
+    data: Path
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.data.parent.name} {self.run_spec.name}"
+
+    def run(self, reporter: Reporter) -> None:
+        train_run(read_split(self.data), self.run_spec, RunFolder(self.folder), reporter.take)
+
+
+@lru_cache(maxsize=1)
+def read_split(folder: Path) -> Split:
+    """The split in a folder, which the next run of this process most likely needs again."""
+    return RunFolder(folder).read_split()
+
+
+class Store:
+    """The data and the runs under one folder: DATA/data and DATA/runs/RUN."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def records(self, data: DataSet) -> Records:
+        return Records(self._of(data) / "runs")
+
+    def add_data(self, data: DataSet) -> None:
+        """Write the split for the processes that train; refuse other data under the same name."""
+        folder = RunFolder(self._of(data) / "data")
+        mark = fingerprint(data.split.train)
+        if not folder.interactions.exists():
+            folder.write_split(data.split)
+        elif fingerprint(folder.read_split().train) != mark:
+            raise RunError(f"{folder.path} holds other data of that name: give another folder by --out.")
+
+    def missing(self, data: DataSet, runs: Sequence[RunSpec]) -> list[RunTask]:
+        """The runs that have not ended."""
+        records = self.records(data)
+        folder = self._of(data) / "data"
+        return [RunTask(run, folder, records.folder(run)) for run in runs if not records.finished(run)]
+
+    def _of(self, data: DataSet) -> Path:
+        return self._folder / re.sub(r"[^\w.-]+", "_", data.name)
+
+
+def train_missing(
+    tasks: Sequence[RunTask], done: int, workers: int, announce: Callable[[str], None], progress: Progress
+) -> None:
+    """Say how long it will take, then train; the first that fails, or an interruption, ends them all."""
+    workers = max(1, min(workers, len(tasks)))
+    announce(estimate([(task.run_spec, read_split(task.data)) for task in tasks], done, workers))
+    progress(Started(done + len(tasks), done, workers, "epoch", max(task.run_spec.epochs for task in tasks)))
+    run_all(tasks, workers, progress)
+
+
+def data_facts(data: DataSet) -> dict[str, Any]:
+    """What is worth writing down of a data set; its path as it was given."""
+    split = data.split
+    return {
+        "name": data.name, "source": data.source, "about": data.about, "preset": data.preset,
+        "is_papers": data.is_papers, "cutoffs": list(data.cutoffs), "steps_per_epoch": data.steps_per_epoch,
+        "catalogue": {"users": split.train.n_users, "items": split.train.n_items},
+        "validation": len(split.validation), "test": len(split.test), **describe(split.train),
+    }  # fmt: skip
