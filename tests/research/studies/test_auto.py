@@ -3,9 +3,9 @@ import json
 import polars as pl
 import pytest
 
-from research.studies import auto as auto_study
 from recsieve.experiments.config import read_config
 from research.docs.auto import auto_page, read_results
+from research.studies import auto as auto_study
 from research.studies.auto import run_study
 
 BLIND = {"labels": 0.0}
