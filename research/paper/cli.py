@@ -169,12 +169,13 @@ def ml100k(
     result: Annotated[Path | None, typer.Option(help="Also write the numbers to this JSON file.")] = None,
 ) -> None:
     """GMF, NeuMF and CDAE with CE, T-CE and R-CE on ml-100k, beside the numbers of a RecSys 2025 study."""
-    from recsieve.cli.progress import training_progress
+    from recsieve.cli.task_progress import task_progress
     from recsieve.files import write_text
     from recsieve.reporting.tables import number, rows_table, show
     from research.paper.ml100k import METRICS, reproduce
 
-    cells = reproduce(data, out, seeds, training_progress)
+    with task_progress() as progress:
+        cells = reproduce(data, out, seeds, progress)
     rows = [
         (
             cell["model"],

@@ -25,7 +25,7 @@ USERS = 16
 def estimate(runs: Sequence[tuple[RunSpec, Split]], done: int, workers: int) -> str:
     """One sentence: how many runs are to be trained, and about how long that takes."""
     known: dict[tuple[str, int], Stopwatch] = {}
-    seconds = 0.0
+    seconds, workers = 0.0, min(workers, len(runs))
     for run, split in runs:
         kind = run.settings().model, id(split)
         if kind not in known:

@@ -7,8 +7,8 @@ These numbers can be compared with each other and with nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ import numpy as np
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.errors import DataError
-from recsieve.experiments.run import train_split
+from recsieve.experiments.pool import Progress, run_all
+from recsieve.experiments.run import TrainTask
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings, make_settings
-from recsieve.training import Event
 
 METRICS = ("recall@5", "recall@20", "recall@50", "ndcg@20")
 STRATEGIES: dict[str, dict[str, Any]] = {
@@ -47,15 +47,17 @@ PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 
-Progress = Callable[[str], AbstractContextManager[Callable[[Event], None]]]
+EPOCHS = 50
 
 
-def reproduce(folder: Path, out: Path, seeds: int, progress: Progress) -> list[dict[str, Any]]:
+def reproduce(folder: Path, out: Path, seeds: int, progress: Progress | None = None) -> list[dict[str, Any]]:
     """Train every cell with every seed (those finished before are taken as they are) and set ours beside theirs."""
-    split = read_protocol_split(folder)
+    read_protocol_split(folder)  # what is wrong with it is told before anything starts
+    wanted = [(model, strategy, [_task(folder, out, own) for own in runs]) for model, strategy, runs in cells(seeds)]
+    run_all([task for *_, tasks in wanted for task in tasks], None, progress, most=EPOCHS)
     return [
-        _cell(model, strategy, [_metrics(split, out, settings, progress) for settings in runs])
-        for model, strategy, runs in cells(seeds)
+        _cell(model, strategy, [RunFolder(task.folder).read_metrics()["test"] for task in tasks])
+        for model, strategy, tasks in wanted
     ]
 
 
@@ -72,17 +74,13 @@ def cells(seeds: int) -> Iterator[tuple[str, str, list[Settings]]]:
     for model, strategies in PUBLISHED.items():
         for strategy in strategies:
             common = {"model": model, "denoiser": strategy, "denoiser_options": STRATEGIES[strategy]}
-            protocol = {"select_by": "own-loss", "epochs": 50, "patience": 50}
+            protocol = {"select_by": "own-loss", "epochs": EPOCHS, "patience": EPOCHS}
             yield model, strategy, [make_settings({**common, **protocol, "seed": seed}) for seed in range(seeds)]
 
 
-def _metrics(split: Split, out: Path, settings: Settings, progress: Progress) -> dict[str, float]:
+def _task(folder: Path, out: Path, settings: Settings) -> TrainTask:
     name = f"{settings.model}-{settings.denoiser}-{settings.seed}"
-    run = RunFolder(out / name)
-    if not run.finished:
-        with progress(name) as report:
-            train_split(split, {}, settings, run, ks=(5, 20, 50), resume=True, progress=report)
-    return run.read_metrics()["test"]
+    return TrainTask(name, partial(read_protocol_split, folder), {}, settings, out / name, ks=(5, 20, 50))
 
 
 def _cell(model: str, strategy: str, runs: list[dict[str, float]]) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.errors import ConfigError
-from recsieve.experiments.config import cores
-from recsieve.experiments.machine import machine, versions
-from recsieve.experiments.pool import Progress
+from recsieve.experiments.machine import cores, machine, versions
+from recsieve.experiments.pool import Progress, read_split, run_all
 from recsieve.experiments.study import rounded
 from recsieve.files import write_text
 from research.paper import figure5
 from research.paper.catalogue import TITLES
 from research.paper.data_sets import DataSet
+from research.paper.estimate import estimate
 from research.paper.registry import RESULTS, Result
 from research.paper.runs import Options
-from research.paper.store import Store, data_facts, train_missing
+from research.paper.store import Store, data_facts
 
 FORMAT = 1
 ASK_FOR_NOISE = ("table1", "figure3", "figure7", "figure9", "phenomenon")  # which say nothing without it
@@ -35,7 +35,7 @@ def reproduce_result(
     command: str = "",
     workers: int | None = None,
     announce: Callable[[str], None] = lambda sentence: None,
-    progress: Progress = lambda event: None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Train what the result needs and is not in `out` yet, and write NAME.json there."""
     store, result = Store(out), RESULTS[name]
@@ -69,19 +69,20 @@ def _train(
     store: Store,
     workers: int,
     announce: Callable[[str], None],
-    progress: Progress,
+    progress: Progress | None,
 ) -> None:
     """Train until nothing is missing: a sweep asks for more once its grid is trained."""
     trained = False
     while True:
-        wanted = [(data, dict.fromkeys(result.runs(data, options, store.records(data)))) for data in data_sets]
-        n_wanted = sum(len(runs) for _, runs in wanted)
-        tasks = [task for data, runs in wanted for task in store.missing(data, list(runs))]
-        if not tasks:
-            if n_wanted and not trained:
-                announce(f"all {n_wanted} runs are there already: nothing is left to train.")
+        wanted = [(data, result.runs(data, options, store.records(data))) for data in data_sets]
+        tasks = [task for data, runs in wanted for task in store.tasks(data, runs)]
+        todo = [task for task in tasks if not task.finished]
+        if not todo:
+            if tasks and not trained:
+                announce(f"all {len(tasks)} runs are there already: nothing is left to train.")
             return
-        train_missing(tasks, n_wanted - len(tasks), workers, announce, progress)
+        announce(estimate([(task.run_spec, read_split(task.data)) for task in todo], len(tasks) - len(todo), workers))
+        run_all(tasks, workers, progress, most=max(task.run_spec.epochs for task in todo))
         trained = True
 
 

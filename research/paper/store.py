@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe, fingerprint
 from recsieve.errors import RunError
-from recsieve.experiments.pool import Progress, Reporter, Started, run_all
+from recsieve.experiments.pool import Reporter, read_split
 from recsieve.run_folder import RunFolder
 from research.paper.data_sets import DataSet
-from research.paper.estimate import estimate
 from research.paper.runs import Records, RunSpec
 from research.paper.training import train_run
-
-FINGERPRINT = "fingerprint"
 
 
 @dataclass(frozen=True)
@@ -34,14 +29,12 @@ class RunTask:
     def name(self) -> str:
         return f"{self.data.parent.name} {self.run_spec.name}"
 
+    @property
+    def finished(self) -> bool:
+        return RunFolder(self.folder).finished
+
     def run(self, reporter: Reporter) -> None:
         train_run(read_split(self.data), self.run_spec, RunFolder(self.folder), reporter.take)
-
-
-@lru_cache(maxsize=1)
-def read_split(folder: Path) -> Split:
-    """The split in a folder, which the next run of this process most likely needs again."""
-    return RunFolder(folder).read_split()
 
 
 class Store:
@@ -62,24 +55,13 @@ class Store:
         elif fingerprint(folder.read_split().train) != mark:
             raise RunError(f"{folder.path} holds other data of that name: give another folder by --out.")
 
-    def missing(self, data: DataSet, runs: Sequence[RunSpec]) -> list[RunTask]:
-        """The runs that have not ended."""
+    def tasks(self, data: DataSet, runs: Iterable[RunSpec]) -> list[RunTask]:
+        """The runs as tasks, each once."""
         records = self.records(data)
-        folder = self._of(data) / "data"
-        return [RunTask(run, folder, records.folder(run)) for run in runs if not records.finished(run)]
+        return [RunTask(run, self._of(data) / "data", records.folder(run)) for run in dict.fromkeys(runs)]
 
     def _of(self, data: DataSet) -> Path:
         return self._folder / re.sub(r"[^\w.-]+", "_", data.name)
-
-
-def train_missing(
-    tasks: Sequence[RunTask], done: int, workers: int, announce: Callable[[str], None], progress: Progress
-) -> None:
-    """Say how long it will take, then train; the first that fails, or an interruption, ends them all."""
-    workers = max(1, min(workers, len(tasks)))
-    announce(estimate([(task.run_spec, read_split(task.data)) for task in tasks], done, workers))
-    progress(Started(done + len(tasks), done, workers, "epoch", max(task.run_spec.epochs for task in tasks)))
-    run_all(tasks, workers, progress)
 
 
 def data_facts(data: DataSet) -> dict[str, Any]:

@@ -1,13 +1,9 @@
 """recsieve paper: each result is a command."""
 
 import json
-import pickle
 from importlib.metadata import entry_points
 
-from recsieve.run_folder import RunFolder
-from research.paper import store
 from research.paper.catalogue import TITLES
-from research.paper.training import train_run
 
 
 def test_the_command_comes_with_research_and_not_with_the_package():
@@ -36,12 +32,7 @@ def test_figure_5_needs_no_data_and_writes_pictures(recsieve, tmp_path):
     assert {path.suffix for path in (tmp_path / "charts").iterdir()} == {".png", ".svg"}
 
 
-def test_a_result_says_how_long_it_takes_and_is_not_trained_again(recsieve, tmp_path, monkeypatch):
-    def run_all(tasks, workers, progress):  # in this process, for others take seconds to start
-        for task in pickle.loads(pickle.dumps(tasks)):  # as it would reach them
-            train_run(store.read_split(task.data), task.run_spec, RunFolder(task.folder))
-
-    monkeypatch.setattr(store, "run_all", run_all)
+def test_a_result_says_how_long_it_takes_and_is_not_trained_again(recsieve, tmp_path, in_this_process):
     words = ("paper", "table3", "--data", "simulated:yelp:0.005", "--models", "gmf", "--seeds", 1, "--epochs", 1,
              "--out", tmp_path)  # fmt: skip
     first = recsieve(*words)
