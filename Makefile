@@ -6,13 +6,13 @@ STAMP := $(VENV)/.installed
 help:  ## what each target does
 	@grep -hE '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml research/pyproject.toml constraints.txt
 	python3 -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable research
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps torchrec  # or it would ask for a GPU's packages
 	touch $(STAMP)
 
-install: $(STAMP)  ## make .venv and install recsieve into it
+install: $(STAMP)  ## make .venv and install recsieve and research/ into it
 
 demo: install  ## train CE, T-CE and R-CE on built-in data and compare them
 	$(BIN)/recsieve demo
@@ -42,5 +42,5 @@ build/recbole/.installed: constraints.txt
 recbole: build/recbole/.installed  ## an environment with RecBole 1.2.1, for the benchmarks to compare with
 
 clean:  ## remove the environment and every cache
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info research/*.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,10 +1,12 @@
 """What every test may ask for."""
 
 import os
+import pickle
 import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -66,23 +68,43 @@ def split(small_data):
     return split_interactions(small_data(40, 25, 0.4))
 
 
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def recsieve(capsys, monkeypatch):
+    """A function that runs a command here, for a process takes seconds to start; gives its exit code and output."""
+    from recsieve.cli import main
+
+    def run(*words) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["recsieve", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return Answer(int(ended.value.code or 0), out, err)
+
+    return run
+
+
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Train comparisons here instead of in processes, which take seconds to start; gives the names of what was."""
-    from recsieve.experiments import compare
-    from recsieve.experiments.trial import run_trial
-    from recsieve.run_folder import RunFolder
+    """Run tasks here instead of in processes, which take seconds to start; gives the names of those that were."""
+    from recsieve.experiments import pool
 
-    trained = []
+    done = []
 
-    def run_all(tasks, workers, progress):
-        for task in tasks:
-            trained.append(task.name)
-            split = RunFolder(task.data).read_split()
-            run_trial(split, task.cell, task.folder, task.metric, validation_users=task.validation_users)
+    def run(tasks, workers, progress):
+        for task in pickle.loads(pickle.dumps(tasks)):  # as it would reach them
+            done.append(task.name)
+            task.run(pool.Reporter(task.name, progress))
 
-    monkeypatch.setattr(compare, "run_all", run_all)
-    return trained
+    monkeypatch.setattr(pool, "_in_processes", run)
+    return done
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,12 @@ import polars as pl
 from recsieve.data.splitting import Split
 from recsieve.experiments.compare import run_comparison
 from recsieve.experiments.config import ComparisonConfig, make_config
-from recsieve.experiments.paper.data_sets import DataSet
-from recsieve.experiments.paper.reproduce import reproduce_result
-from recsieve.experiments.paper.runs import Options
 from recsieve.experiments.pool import Going, Progress, Started
 from recsieve.experiments.run import DataSource
 from recsieve.experiments.search import TuningConfig, make_tuning
 from recsieve.experiments.tracking import log_run, make_tracker
 from recsieve.experiments.tune import run_tuning
 from recsieve.reporting.comparison import write_comparison_page
-from recsieve.reporting.paper.registry import REPORTS
-from recsieve.reporting.paper.report import Report, write_report
 from recsieve.reporting.tuning import write_tuning_page
 from recsieve.run_folder import RunFolder
 
@@ -165,40 +159,3 @@ def tune_by(
     result = run_tuning(config, out, split=split, command=command, progress=progress)
     write_tuning_page(out)
     return TuningResult(out, result)
-
-
-@dataclass(frozen=True)
-class ReproducedResult:
-    """A table or figure of the paper, reproduced: what its JSON holds, what is shown of it, and where both are."""
-
-    folder: Path
-    result: dict[str, Any]
-    report: Report
-
-    @property
-    def file(self) -> Path:
-        return self.folder / f"{self.result['result']}.json"
-
-    @property
-    def page(self) -> Path:
-        return self.folder / f"{self.result['result']}.html"
-
-
-def reproduce(
-    name: str,
-    data_sets: Sequence[DataSet],
-    options: Options,
-    out: Path,
-    *,
-    command: str = "recsieve.studies.reproduce",
-    workers: int | None = None,
-    announce: Callable[[str], None] = lambda sentence: None,
-    progress: Progress = lambda event: None,
-) -> ReproducedResult:
-    """Reproduce one of the paper's results, and write its JSON, charts and page; finished runs are not repeated."""
-    result = reproduce_result(
-        name, data_sets, options, out, command=command, workers=workers, announce=announce, progress=progress
-    )
-    report = REPORTS[name](result)
-    write_report(result, report, out)
-    return ReproducedResult(out, result, report)

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 import torch
+
+from benchmarks import plain, run
 from benchmarks.catalogue import COMPARISONS, SHAPES, Effort
 from benchmarks.child import MEASURES
 from benchmarks.inputs import AUTHORS_FILE, load, prepare
@@ -14,8 +16,6 @@ from benchmarks.measure import Agreement, Case, Disagreement, Skipped
 from benchmarks.ranking import largest_gap
 from benchmarks.reading import same_rows
 from benchmarks.training import batches_of, new_model, same_losses
-
-from benchmarks import plain, run
 from recsieve.data.formats import read_interactions
 from recsieve.denoisers import Truncated
 

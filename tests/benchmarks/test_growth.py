@@ -4,12 +4,12 @@ import json
 
 import polars as pl
 import pytest
+
+from benchmarks import large_log
 from benchmarks.growth import write_size
 from benchmarks.growth_stages import measure
 from benchmarks.large_log import LargeLog
 from benchmarks.scale_docs import ROOT, growth_chart, scale_page
-
-from benchmarks import large_log
 
 
 @pytest.fixture

@@ -1,35 +1,8 @@
-"""The command line as a user meets it, in this process, because starting another takes seconds."""
-
-import sys
-from dataclasses import dataclass
+"""A log and a run for the command line to work on."""
 
 import numpy as np
 import polars as pl
 import pytest
-
-from recsieve.cli import main
-
-
-@dataclass
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def recsieve(capsys, monkeypatch):
-    """A function that runs a command and gives its exit code and output."""
-
-    def run(*words) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["recsieve", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return Answer(int(ended.value.code or 0), out, err)
-
-    return run
 
 
 @pytest.fixture(scope="session")

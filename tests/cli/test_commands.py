@@ -16,7 +16,7 @@ def test_help_imports_no_torch():
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "train", "evaluate", "recommend", "compare", "tune", "describe", "simulate", "paper"]
+    "command", ["demo", "train", "evaluate", "recommend", "compare", "tune", "describe", "simulate"]
 )
 def test_every_command_explains_itself(recsieve, command):
     answer = recsieve(command, "--help")

@@ -4,25 +4,15 @@ import polars as pl
 import pytest
 
 from recsieve.errors import ConfigError, RunError
-from recsieve.experiments import tune as tuning
 from recsieve.experiments.config import read_config
 from recsieve.experiments.knobs import in_words
 from recsieve.experiments.search import make_tuning
 from recsieve.experiments.tune import advice, run_tuning
 
 
-class Silent:
-    """Stands for the parent of a process."""
-
-    def check(self): ...
-
-    def tell(self, done, score): ...
-
-
 @pytest.fixture
-def tune(split, tmp_path, monkeypatch):
+def tune(split, tmp_path, in_this_process):
     """A function that tunes in this process."""
-    monkeypatch.setattr(tuning, "run_all", lambda tasks, workers, progress: [task.run(Silent()) for task in tasks])
 
     def run(out="out", given=split, **options):
         config = make_tuning({"epochs": 2, "batch_size": 64, "trials": 3, **options})

@@ -7,8 +7,8 @@ import pytest
 
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.page import Section, write_page
-from recsieve.reporting.paper.registry import REPORTS
-from recsieve.reporting.paper.report import write_report
+from research.paper.reports.registry import REPORTS
+from research.paper.reports.report import write_report
 
 pytestmark = pytest.mark.xdist_group("browser")
 

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log
 from safetensors.torch import load_file
 
+from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log
 from recsieve import Recommender
 from recsieve.denoisers import DENOISERS, make_denoiser
 from recsieve.errors import ConfigError

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from importlib.metadata import entry_points
 
 import typer
 
@@ -14,7 +15,6 @@ from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
-from recsieve.cli.paper import paper
 from recsieve.cli.recommend import recommend
 from recsieve.cli.simulate import simulate
 from recsieve.cli.train import train
@@ -31,7 +31,8 @@ app = typer.Typer(
 for command in (demo, train, evaluate, recommend, audit, compare, tune, describe, simulate):
     app.command()(command)
 app.add_typer(convert, name="convert")
-app.add_typer(paper, name="paper")
+for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside
+    app.add_typer(plugin.load(), name=plugin.name)
 
 
 class Stopped(Exception):

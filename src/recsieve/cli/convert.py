@@ -112,7 +112,7 @@ def _convert(
 
 def _show(about: dict[str, Any], published: str | None, out: Path) -> None:
     """Print the counts of the training part, beside those of the paper's Table 2 where it has the data set."""
-    from recsieve.experiments.paper.published import TABLE2
+    from recsieve.data.world_config import TABLE2
     from recsieve.reporting.tables import rows_table, show
 
     counts = ("users", "items", "interactions", "false_positives")

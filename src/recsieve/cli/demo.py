@@ -13,13 +13,13 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Train plain CE, T-CE and R-CE on built-in data and compare them: the story in a minute."""
-    from recsieve.cli.progress import training_progress
+    from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.demo import run_demo
     from recsieve.reporting.demo import comparison_rows, write_demo_page
     from recsieve.reporting.tables import rows_table, show
 
-    results = run_demo(out, seed, training_progress)
-    folders = {name: result.folder for name, result in results.items()}
+    with task_progress() as progress:
+        folders = run_demo(out, seed, progress)
     header, rows = comparison_rows(folders)
     show(rows_table(header, rows, title="GMF on a simulated shop, clean test"))
     page = write_demo_page(out / "report.html", folders)

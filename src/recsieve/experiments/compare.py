@@ -13,12 +13,11 @@ from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe, fingerprint
 from recsieve.errors import ConfigError, RunError
 from recsieve.experiments.conclusions import conclude, group_runs
-from recsieve.experiments.config import ComparisonConfig, Noise, cores
-from recsieve.experiments.machine import free_memory
+from recsieve.experiments.config import ComparisonConfig, Noise
+from recsieve.experiments.machine import cores, free_memory
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
-from recsieve.experiments.pool import Progress, Started, run_all
-from recsieve.experiments.run import check_same
+from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.study import check_folder, how_made, load_split, write_result
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
@@ -50,20 +49,13 @@ def run_comparison(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Train what is not trained yet, compare, and write comparison.json and the tables into `out`."""
-    report = progress or (lambda event: None)
     started = time.perf_counter()
     check_folder(out, "comparison")
     prepared = _prepare(config, out, split)
     cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
-    tasks = [
-        TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric, config.validation_users)
-        for cell in cells
-    ]
-    todo = [task for task in tasks if not _is_finished(task, prepared[task.cell.noise].fingerprint)]
+    tasks = [_task(cell, prepared[cell.noise], out, config) for cell in cells]
     workers = _workers(config, prepared, len(tasks))
-    report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
-    if todo:
-        run_all(todo, workers, report)
+    run_all(tasks, workers, progress, most=config.epochs)
     found = _conclusions(config, cells, out, prepared)
     result = how_made(config, command, started) | {"workers": workers} | found
     write_result(out / RESULT, result)
@@ -91,6 +83,11 @@ def _prepare_noise(split: Split, noise: Noise, out: Path) -> Prepared:
     return Prepared(run.path, mark, noisy.train.has_flags, facts, _memory(noisy))
 
 
+def _task(cell: Cell, data: Prepared, out: Path, config: ComparisonConfig) -> TrialTask:
+    folder = out / "runs" / cell.name
+    return TrialTask(cell, data.folder, data.fingerprint, folder, config.metric, config.validation_users)
+
+
 def _memory(split: Split) -> int:
     """Bytes of a process that trains on a split, roughly: libraries, columns, tables with Adam's, scores of a block."""
     columns = 100 * (len(split.train) + len(split.validation) + len(split.test))
@@ -106,20 +103,6 @@ def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: i
     if not fitting:
         log.warning("a run needs about %.1f GB, more than the %.1f GB allowed.", need / 2**30, budget / 2**30)
     return max(1, min(config.workers or cores(), fitting, runs))
-
-
-def _is_finished(task: TrialTask, mark: str) -> bool:
-    """Whether the run is there; one that was begun with other settings is refused."""
-    run = RunFolder(task.folder)
-    if run.exists:
-        check_same(run, task.cell.settings, mark)
-        users = run.read_config()["data"].get("validation_users")
-        if users != task.validation_users:
-            raise RunError(
-                f"{run.path} was begun with validation_users = {users}, and now it is {task.validation_users}: "
-                "give the same settings to go on, or another folder by --out."
-            )
-    return run.finished
 
 
 def _conclusions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -151,8 +150,3 @@ def _check_metric(metric: str) -> None:
         clean = True
     if clean:
         raise ConfigError(f"metric is '{metric}', but it is what is measured on the test: give e.g. 'ndcg@20'.")
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from recsieve.data.simulation import simulate
 from recsieve.data.world import write_world
 from recsieve.data.world_config import demo_world
-from recsieve.experiments.run import DataSource, RunResult, train_and_save
+from recsieve.experiments.pool import Progress, run_all
+from recsieve.experiments.run import DataSource, TrainTask
 from recsieve.settings import make_settings
-from recsieve.training import Event
 
 # The knobs suit a quarter of noise, which is what this shop has.
 STRATEGIES: dict[str, dict[str, Any]] = {
@@ -21,19 +19,16 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "R-CE": {"denoiser": "reweighted"},
 }
 
-Progress = Callable[[str], AbstractContextManager[Callable[[Event], None]]]
 
-
-def run_demo(out: Path, seed: int, progress: Progress) -> dict[str, RunResult]:
+def run_demo(out: Path, seed: int, progress: Progress | None = None) -> dict[str, Path]:
     """Simulate a log and train GMF with each strategy; runs that are finished are taken as they are."""
     world = demo_world()
     data = out / "data"
     if not data.exists():
         write_world(simulate(world, seed), data)
-    results = {}
-    for name, strategy in STRATEGIES.items():
-        settings = make_settings({"model": "gmf", "seed": seed, **strategy})
-        source = DataSource(data, false_positive=world.rule)
-        with progress(name) as report:
-            results[name] = train_and_save(source, settings, out / settings.denoiser, resume=True, progress=report)
-    return results
+    source = DataSource(data, false_positive=world.rule)
+    settings = {name: make_settings({"model": "gmf", "seed": seed, **given}) for name, given in STRATEGIES.items()}
+    folders = {name: out / own.denoiser for name, own in settings.items()}
+    tasks = [TrainTask(name, source.load, source.describe(), settings[name], folders[name]) for name in STRATEGIES]
+    run_all(tasks, None, progress, most=settings["CE (plain)"].epochs)
+    return folders

@@ -7,8 +7,6 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from recsieve.experiments.config import cores
-
 PACKAGES = ("recsieve", "torch", "numba", "numpy", "polars", "scipy")
 
 
@@ -20,6 +18,11 @@ def machine() -> dict[str, str | int | float]:
         "memory_gb": round(_pages("SC_PHYS_PAGES") / 2**30, 1),
         "system": platform.platform(),
     }
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def versions() -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""Tasks in parallel processes of one thread each, so that their numbers depend neither on how many there are nor on
-which ends first."""
+"""The one runner of experiments: tasks that are not finished yet, in parallel processes of one thread each, so that
+their numbers depend neither on how many processes there are nor on which ends first."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from queue import Empty
@@ -22,8 +23,11 @@ from typing import Any, Protocol
 import numba
 import torch
 
+from recsieve.data.splitting import Split
 from recsieve.errors import RecsieveError, RunError
+from recsieve.experiments.machine import cores
 from recsieve.files import write_text
+from recsieve.run_folder import RunFolder
 from recsieve.training import Event, Validated
 
 log = logging.getLogger(__name__)
@@ -62,8 +66,8 @@ class Cancelled(Exception):
 class Reporter:
     """Tells the parent how far a task is, and ends the task when the parent says so."""
 
-    def __init__(self, name: str) -> None:
-        self._going = Going(name, 0, None, 0.0)
+    def __init__(self, name: str, send: Callable[[Going], None], stopped: Callable[[], bool] = lambda: False) -> None:
+        self._going, self._send, self._stopped = Going(name, 0, None, 0.0), send, stopped
         self._started = time.perf_counter()
         self.tell(0, None)
 
@@ -74,13 +78,13 @@ class Reporter:
             self.tell(event.epoch + 1, event.score)
 
     def check(self) -> None:
-        if _stop.is_set():
+        if self._stopped():
             raise Cancelled
 
     def tell(self, done: int, score: float | None) -> None:
         self.check()
         self._going = Going(self._going.name, done, score, time.perf_counter() - self._started)
-        _messages.put(self._going)
+        self._send(self._going)
 
     def end(self) -> Going:
         going = self._going
@@ -88,7 +92,10 @@ class Reporter:
 
 
 class Task(Protocol):
-    """What a process is given to do; it must be picklable, and leave whole files whenever it is ended."""
+    """What a process is given to do; it must be picklable, and leave whole files whenever it is ended.
+
+    Its result is in its folder, so that whoever asks again finds it `finished`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -96,11 +103,40 @@ class Task(Protocol):
     @property
     def folder(self) -> Path: ...
 
+    @property
+    def finished(self) -> bool: ...
+
     def run(self, reporter: Reporter) -> None: ...
 
 
-def run_all(tasks: Sequence[Task], workers: int, progress: Progress) -> None:
-    """Run every task; the first that fails, or an interruption, ends them all."""
+def run_all(
+    tasks: Sequence[Task],
+    workers: int | None,
+    progress: Progress | None,
+    *,
+    most: int,
+    unit: str = "epoch",
+    noun: str = "runs",
+) -> None:
+    """Run every task that is not finished; the first that fails, or an interruption, ends them all.
+
+    There are as many processes as cores where `workers` does not say, and `most` units in a task.
+    """
+    report = progress or (lambda event: None)
+    todo = [task for task in tasks if not task.finished]
+    workers = max(1, min(workers or cores(), len(todo)))
+    report(Started(len(tasks), len(tasks) - len(todo), workers, unit, most, noun))
+    if todo:
+        _in_processes(todo, workers, report)
+
+
+@lru_cache(maxsize=1)
+def read_split(folder: Path) -> Split:
+    """The split in a folder, which the next task of this process most likely needs again."""
+    return RunFolder(folder).read_split()
+
+
+def _in_processes(tasks: Sequence[Task], workers: int, progress: Progress) -> None:
     context = get_context("spawn")  # a fork of a process with threads may hang
     messages, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, _prepare, (messages, stop)) as pool:
@@ -185,7 +221,7 @@ def _end_with_parent() -> None:
 
 def _run(task: Task) -> Going:
     try:
-        reporter = Reporter(task.name)
+        reporter = Reporter(task.name, _messages.put, _stop.is_set)
         task.run(reporter)
         return reporter.end()
     except (RecsieveError, Cancelled):

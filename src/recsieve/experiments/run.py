@@ -15,6 +15,7 @@ from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import RunError
+from recsieve.experiments.pool import Reporter
 from recsieve.group import ALONE, Group
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
 from recsieve.run_folder import RunFolder
@@ -61,6 +62,26 @@ class RunResult:
 
     folder: Path
     metrics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """A training from data to a run folder, for the pool; one that was stopped goes on."""
+
+    name: str
+    load: Callable[[], Split]
+    about: dict[str, Any]
+    settings: Settings
+    folder: Path
+    ks: Sequence[int] = DEFAULT_KS
+
+    @property
+    def finished(self) -> bool:
+        return RunFolder(self.folder).finished
+
+    def run(self, reporter: Reporter) -> None:
+        run = RunFolder(self.folder)
+        train_split(self.load(), self.about, self.settings, run, ks=self.ks, resume=True, progress=reporter.take)
 
 
 def train_and_save(

@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from recsieve.data.splitting import Split
 from recsieve.errors import ConfigError
 from recsieve.experiments.knobs import check_strategies, suggest
-from recsieve.experiments.pool import Reporter
+from recsieve.experiments.pool import Reporter, read_split
 from recsieve.experiments.run import DataSource
-from recsieve.experiments.trial import read_split
 from recsieve.recommender import Recommender
 from recsieve.settings import Positive, first_problem, make_settings
 from recsieve.training import Event, Validated
@@ -78,6 +77,10 @@ class StudyTask:
     @property
     def name(self) -> str:
         return TITLES.get(self.denoiser, self.denoiser)
+
+    @property
+    def finished(self) -> bool:
+        return ended(open_study(self.folder, self.denoiser)) >= self.config.trials  # also makes the storage, once
 
     def run(self, reporter: Reporter) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,12 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
+from recsieve.errors import RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
-from recsieve.experiments.pool import Reporter
+from recsieve.experiments.pool import Reporter, read_split
+from recsieve.experiments.run import check_same
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
 from recsieve.recommender import Recommender
@@ -35,10 +36,11 @@ DETECTION = "detection.parquet"
 
 @dataclass(frozen=True)
 class TrialTask:
-    """A cell, the folder of its data and the folder of its run."""
+    """A cell, the folder and the fingerprint of its data, and the folder of its run."""
 
     cell: Cell
     data: Path
+    fingerprint: str
     folder: Path
     metric: str
     validation_users: int | None = None  # None: all
@@ -47,15 +49,23 @@ class TrialTask:
     def name(self) -> str:
         return self.cell.name
 
+    @property
+    def finished(self) -> bool:
+        """Whether the run is there; one that was begun with other settings is refused."""
+        run = RunFolder(self.folder)
+        if run.exists:
+            check_same(run, self.cell.settings, self.fingerprint)
+            users = run.read_config()["data"].get("validation_users")
+            if users != self.validation_users:
+                raise RunError(
+                    f"{run.path} was begun with validation_users = {users}, and now it is {self.validation_users}: "
+                    "give the same settings to go on, or another folder by --out."
+                )
+        return run.finished
+
     def run(self, reporter: Reporter) -> None:
         split = read_split(self.data)
         run_trial(split, self.cell, self.folder, self.metric, reporter.take, validation_users=self.validation_users)
-
-
-@lru_cache(maxsize=1)
-def read_split(folder: Path) -> Split:
-    """The split in a folder, which the next run of this process most likely needs again."""
-    return RunFolder(folder).read_split()
 
 
 def run_trial(

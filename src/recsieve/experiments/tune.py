@@ -14,9 +14,8 @@ from optuna.trial import TrialState
 
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.experiments.config import cores
 from recsieve.experiments.knobs import in_words
-from recsieve.experiments.pool import Progress, Started, run_all
+from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import DataSource, check_same
 from recsieve.experiments.search import (
     TITLES,
@@ -47,17 +46,11 @@ def run_tuning(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Make the trials that are left, and write tuning.json, the table of trials, and a comparison to run next."""
-    report = progress or (lambda event: None)
     started = time.perf_counter()
     data = _prepare(config, out, split)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    studies = {name: open_study(out, name) for name in config.strategies}  # also makes the storage, once
     tasks = [StudyTask(name, config, data, out) for name in config.strategies]
-    todo = [task for task in tasks if ended(studies[task.denoiser]) < config.trials]
-    workers = max(1, min(config.workers or cores(), len(todo)))
-    report(Started(len(tasks), len(tasks) - len(todo), workers, "trial", config.trials, "strategies"))
-    if todo:
-        run_all(todo, workers, report)
+    run_all(tasks, config.workers, progress, most=config.trials, unit="trial", noun="strategies")
     found = [_describe(open_study(out, name), name) for name in config.strategies]
     result = how_made(config, command, started) | {"strategies": found, "advice": advice(found, config.select_by)}
     write_result(out / RESULT, result)

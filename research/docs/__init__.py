@@ -1,0 +1,1 @@
+"""The writers of the generated pages in docs/, from result files alone."""

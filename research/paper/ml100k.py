@@ -1,0 +1,97 @@
+"""The published ml-100k numbers of the paper's strategies, reproduced under the protocol that produced them.
+
+From the RecSys 2025 study "Are We Really Making Recommendations Robust?": the epoch with the lowest validation loss of
+the method's own, on a split whose validation part overlaps the test (the overlap is masked out, as it was there).
+These numbers can be compared with each other and with nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recsieve.data.loading import load_split
+from recsieve.data.splitting import Split
+from recsieve.errors import DataError
+from recsieve.experiments.pool import Progress, run_all
+from recsieve.experiments.run import TrainTask
+from recsieve.run_folder import RunFolder
+from recsieve.settings import Settings, make_settings
+
+METRICS = ("recall@5", "recall@20", "recall@50", "ndcg@20")
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "keep-all": {},
+    "truncated": {"max_drop_rate": 0.2, "ramp_steps": 30_000, "fidelity": "authors"},
+    "reweighted": {"beta": 0.25},
+}
+# Mean of three seeds, by model and strategy, in the order of METRICS.
+PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
+    "gmf": {
+        "keep-all": (0.0433, 0.1178, 0.1972, 0.0738),
+        "truncated": (0.0486, 0.1147, 0.2007, 0.0766),
+        "reweighted": (0.0501, 0.1196, 0.2024, 0.0794),
+    },
+    "neumf": {
+        "keep-all": (0.0439, 0.1179, 0.1966, 0.0728),
+        "truncated": (0.0453, 0.1153, 0.1961, 0.0719),
+        "reweighted": (0.0543, 0.1215, 0.2047, 0.0816),
+    },
+    "cdae": {
+        "keep-all": (0.0418, 0.1148, 0.1895, 0.0727),
+        "truncated": (0.0416, 0.1144, 0.1902, 0.0726),
+        "reweighted": (0.0444, 0.1267, 0.2075, 0.0791),
+    },
+}
+
+EPOCHS = 50
+
+
+def reproduce(folder: Path, out: Path, seeds: int, progress: Progress | None = None) -> list[dict[str, Any]]:
+    """Train every cell with every seed (those finished before are taken as they are) and set ours beside theirs."""
+    read_protocol_split(folder)  # what is wrong with it is told before anything starts
+    wanted = [(model, strategy, [_task(folder, out, own) for own in runs]) for model, strategy, runs in cells(seeds)]
+    run_all([task for *_, tasks in wanted for task in tasks], None, progress, most=EPOCHS)
+    return [
+        _cell(model, strategy, [RunFolder(task.folder).read_metrics()["test"] for task in tasks])
+        for model, strategy, tasks in wanted
+    ]
+
+
+def read_protocol_split(folder: Path) -> Split:
+    """The split as it stands: every rating is a positive, and the overlap of validation and test is left."""
+    if not folder.is_dir():
+        raise DataError(f"{folder} is not a folder: give the one with ml100k.train.rating and its two companions.")
+    split, _ = load_split(folder, check=False)
+    return split
+
+
+def cells(seeds: int) -> Iterator[tuple[str, str, list[Settings]]]:
+    """The settings of each published cell, one for each seed."""
+    for model, strategies in PUBLISHED.items():
+        for strategy in strategies:
+            common = {"model": model, "denoiser": strategy, "denoiser_options": STRATEGIES[strategy]}
+            protocol = {"select_by": "own-loss", "epochs": EPOCHS, "patience": EPOCHS}
+            yield model, strategy, [make_settings({**common, **protocol, "seed": seed}) for seed in range(seeds)]
+
+
+def _task(folder: Path, out: Path, settings: Settings) -> TrainTask:
+    name = f"{settings.model}-{settings.denoiser}-{settings.seed}"
+    return TrainTask(name, partial(read_protocol_split, folder), {}, settings, out / name, ks=(5, 20, 50))
+
+
+def _cell(model: str, strategy: str, runs: list[dict[str, float]]) -> dict[str, Any]:
+    ours = {metric: [run[metric] for run in runs] for metric in METRICS}
+    return {
+        "model": model,
+        "strategy": strategy,
+        "published": dict(zip(METRICS, PUBLISHED[model][strategy], strict=True)),
+        "ours": {metric: float(np.mean(values)) for metric, values in ours.items()},
+        "deviation": {
+            metric: float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for metric, values in ours.items()
+        },
+        "seeds": len(runs),
+    }

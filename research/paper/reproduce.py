@@ -1,0 +1,97 @@
+"""From data to the numbers of one result: train what is missing, then collect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recsieve.errors import ConfigError
+from recsieve.experiments.machine import cores, machine, versions
+from recsieve.experiments.pool import Progress, read_split, run_all
+from recsieve.experiments.study import rounded
+from recsieve.files import write_text
+from research.paper import figure5
+from research.paper.catalogue import TITLES
+from research.paper.data_sets import DataSet
+from research.paper.estimate import estimate
+from research.paper.registry import RESULTS, Result
+from research.paper.runs import Options
+from research.paper.store import Store, data_facts
+
+FORMAT = 1
+ASK_FOR_NOISE = ("table1", "figure3", "figure7", "figure9", "phenomenon")  # which say nothing without it
+
+
+def reproduce_result(
+    name: str,
+    data_sets: Sequence[DataSet],
+    options: Options,
+    out: Path,
+    *,
+    command: str = "",
+    workers: int | None = None,
+    announce: Callable[[str], None] = lambda sentence: None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train what the result needs and is not in `out` yet, and write NAME.json there."""
+    store, result = Store(out), RESULTS[name]
+    _check(name, data_sets)
+    for data in data_sets:
+        store.add_data(data)
+    _train(result, data_sets, options, store, workers or cores(), announce, progress)
+    found = {
+        **(figure5.curves() if name == "figure5" else {}),  # the only one that follows from a formula alone
+        "format": FORMAT,
+        "result": name,
+        "title": TITLES[name],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "options": asdict(options),
+        "machine": machine(),
+        "versions": versions(),
+        "data_sets": [
+            {"data": data_facts(data), **result.collect(data, options, store.records(data))} for data in data_sets
+        ],
+    }
+    found = rounded(found)
+    write_text(out / f"{name}.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    return found
+
+
+def _train(
+    result: Result,
+    data_sets: Sequence[DataSet],
+    options: Options,
+    store: Store,
+    workers: int,
+    announce: Callable[[str], None],
+    progress: Progress | None,
+) -> None:
+    """Train until nothing is missing: a sweep asks for more once its grid is trained."""
+    trained = False
+    while True:
+        wanted = [(data, result.runs(data, options, store.records(data))) for data in data_sets]
+        tasks = [task for data, runs in wanted for task in store.tasks(data, runs)]
+        todo = [task for task in tasks if not task.finished]
+        if not todo:
+            if tasks and not trained:
+                announce(f"all {len(tasks)} runs are there already: nothing is left to train.")
+            return
+        announce(estimate([(task.run_spec, read_split(task.data)) for task in todo], len(tasks) - len(todo), workers))
+        run_all(tasks, workers, progress, most=max(task.run_spec.epochs for task in todo))
+        trained = True
+
+
+def _check(name: str, data_sets: Sequence[DataSet]) -> None:
+    names = [data.name for data in data_sets]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"two of the data sets are called alike ({', '.join(names)}): rename a file or folder.")
+    for data in data_sets:
+        if name in ASK_FOR_NOISE and not data.split.train.is_false_positive.any():
+            raise ConfigError(
+                f"{data.name} has no known false positive, but {name} is about them: give a rule by --false-positive."
+            )

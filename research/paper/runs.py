@@ -1,0 +1,175 @@
+"""What a run of the reproduction is, and what is read back from one that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.run_folder import RunFolder
+from recsieve.settings import Settings, make_settings
+from research.paper import published
+from research.paper.data_sets import DataSet
+from research.paper.methods import METHODS, Knobs, Setting
+
+OWN_LOSS, NDCG = "own-loss", "ndcg@20"
+SELECTIONS = (OWN_LOSS, NDCG)
+PROBES = "probes.parquet"
+VALIDATIONS = "validations.parquet"
+CUTOFFS = (3, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the person who asks for a result may decide."""
+
+    seeds: int = 3
+    epochs: int = published.EPOCHS
+    fidelity: str = "paper"
+    models: tuple[str, ...] = ()  # empty: those of the paper's table or figure
+    select_by: str = OWN_LOSS
+    users: int | None = None  # rank for at most so many test users, the same in every run
+    sweep: bool = False
+
+
+def make_options(
+    seeds: int, epochs: int, fidelity: str, models: tuple[str, ...], select_by: str, users: int | None, sweep: bool
+) -> Options:
+    """Check what was asked for."""
+    for name, given, allowed in (
+        ("fidelity", [fidelity], ("paper", "authors")),
+        ("select_by", [select_by], SELECTIONS),
+        ("model", models, published.MODELS),
+    ):
+        for value in given:
+            if value not in allowed:
+                raise ConfigError(f"{name} is '{value}': {did_you_mean(value, allowed)}")
+    return Options(seeds, epochs, fidelity, models, select_by, users, sweep)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One training; equal specs are the same run, whichever result asks for it."""
+
+    model: str
+    method: str
+    seed: int
+    epochs: int
+    fidelity: str
+    users: int | None
+    every: int  # steps from one validation to the next
+    knobs: tuple[tuple[str, int | float | str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        knobs = [f"{value:g}" for _, value in self.knobs if not isinstance(value, str)]
+        users = [] if self.users is None else [f"u{self.users}"]
+        return "-".join([self.model, self.method, *knobs, self.fidelity, f"e{self.epochs}", *users, f"seed{self.seed}"])
+
+    @property
+    def check_every(self) -> int:
+        """Steps from one look at the losses to the next: ten for each validation, for much happens in the first."""
+        return max(1, self.every // 10)
+
+    def with_knobs(self, **changes: int | float | str) -> RunSpec:
+        """The same run with other knobs."""
+        return replace(self, knobs=tuple((dict(self.knobs) | changes).items()))
+
+    def settings(self) -> Settings:
+        """How it is trained: to the end, for selection looks back."""
+        method = METHODS[self.method]
+        return make_settings({
+            **method.settings(self.model), "denoiser": method.denoiser, "denoiser_options": dict(self.knobs),
+            "select_by": OWN_LOSS, "epochs": self.epochs, "patience": 1_000_000, "batch_size": published.BATCH,
+            "seed": self.seed, "validate_every": self.check_every,
+        })  # fmt: skip
+
+
+def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:
+    """A run with the settings behind the published cell, or those of the preset for other data."""
+    chosen = published.preset(data.preset, model)
+    knobs: Knobs = METHODS[method].knobs(Setting(data, chosen, options.epochs, options.fidelity))
+    authors = options.fidelity == "authors" and data.is_papers
+    every = published.validation_steps(data.preset) if authors else data.steps_per_epoch
+    return RunSpec(model, method, seed, options.epochs, options.fidelity, options.users, every, tuple(knobs.items()))
+
+
+def grid(data: DataSet, options: Options, models: Sequence[str], methods: Sequence[str]) -> list[RunSpec]:
+    """Every model with every method and seed, seed by seed, so that what is finished early is balanced."""
+    return [
+        spec(data, options, model, method, seed)
+        for seed in range(options.seeds)
+        for model in options.models or models
+        for method in methods
+    ]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run that has ended."""
+
+    spec: RunSpec
+    folder: RunFolder = field(repr=False)
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        return self.folder.read_metrics()
+
+    def test(self, select_by: str) -> dict[str, float]:
+        """Its test metrics under a way to select."""
+        return self.metrics["test"][select_by]
+
+    def history(self) -> pl.DataFrame:
+        return self.folder.read_frame(self.folder.history)
+
+    def frame(self, name: str) -> pl.DataFrame:
+        return self.folder.read_frame(self.folder.path / name)
+
+
+class Records:
+    """The runs of a data set that have ended, looked up by what they are."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def folder(self, run: RunSpec) -> Path:
+        return self._folder / run.name
+
+    def finished(self, run: RunSpec) -> bool:
+        return RunFolder(self.folder(run)).finished
+
+    def __getitem__(self, run: RunSpec) -> Record:
+        return Record(run, RunFolder(self.folder(run)))
+
+    def seeds(self, data: DataSet, options: Options, model: str, method: str) -> list[Record]:
+        """The runs of a cell, one for each seed."""
+        return [self[spec(data, options, model, method, seed)] for seed in range(options.seeds)]
+
+
+def summarise(values: Iterable[float]) -> dict[str, float]:
+    """Mean and standard deviation over the seeds."""
+    known = np.array(list(values), np.float64)
+    return {"mean": float(known.mean()), "sd": float(known.std(ddof=1)) if len(known) > 1 else 0.0}
+
+
+def mean_over_seeds(frames: Sequence[pl.DataFrame], key: str = "step") -> pl.DataFrame:
+    """Curves of several seeds as one, row by row of the key."""
+    together = pl.concat(frames).fill_nan(None)
+    return together.group_by(key, maintain_order=True).mean().sort(key)
+
+
+MOST_POINTS = 60  # of a curve: more is not seen
+
+
+def thinned(curve: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a curve, not all of them where there are very many; the last is always there."""
+    every = max(1, -(-curve.height // MOST_POINTS))
+    kept = curve.with_row_index("row").filter((pl.col("row") % every == 0) | (pl.col("row") == curve.height - 1))
+    return kept.drop("row").to_dicts()

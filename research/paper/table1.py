@@ -1,0 +1,48 @@
+"""Table 1: what false positives cost, clean training against normal training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from research.paper import published
+from research.paper.data_sets import DataSet
+from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, summarise
+
+METRICS = ("recall@20", "ndcg@20")
+METHODS = ("clean", "CE")
+MODELS = ("neumf",)
+
+
+def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
+    return grid(data, options, MODELS, METHODS)
+
+
+def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:
+    """Both trainings of each model, and the relative drop under each way to select."""
+    return {"models": [_model(data, options, records, model) for model in options.models or MODELS]}
+
+
+def _model(data: DataSet, options: Options, records: Records, model: str) -> dict[str, Any]:
+    rows: dict[str, Any] = {"model": model, "epochs": options.epochs, "ours": {}}
+    for select_by in SELECTIONS:
+        cells = {
+            method: {
+                metric: summarise(
+                    record.test(select_by)[metric] for record in records.seeds(data, options, model, method)
+                )
+                for metric in METRICS
+            }
+            for method in METHODS
+        }
+        rows["ours"][select_by] = {**cells, "drop": {metric: drop(cells, metric) for metric in METRICS}}
+    if data.is_papers and model == "neumf" and data.name in published.TABLE1:
+        rows["published"] = {
+            method: dict(zip(METRICS, values, strict=True)) for method, values in published.TABLE1[data.name].items()
+        }
+    return rows
+
+
+def drop(cells: dict[str, Any], metric: str) -> float:
+    """By how many percent normal training falls short of clean training (#Drop)."""
+    clean, normal = cells["clean"][metric]["mean"], cells["CE"][metric]["mean"]
+    return 100 * (clean - normal) / clean

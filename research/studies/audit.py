@@ -1,0 +1,138 @@
+"""How well the audit finds noise, held against T-CE's own dropping, plain losses and the popularity of items.
+
+python -m research.studies.audit findings/ml-100k.toml runs/audit/ml-100k findings/audit/ml-100k.json
+
+The first argument is a comparison's configuration, of which the data is taken; the second a folder for what was
+computed, which is not computed again; the third the result.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from recsieve.audit import find_noisy_interactions
+from recsieve.audit.calibration import calibration
+from recsieve.audit.dynamics import Dynamics, observe_training
+from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.loading import load_log
+from recsieve.data.statistics import describe
+from recsieve.denoisers import make_denoiser
+from recsieve.evaluation.detection import TOP_SHARE, detection
+from recsieve.experiments.config import ComparisonConfig, read_config
+from recsieve.experiments.study import how_made, write_result
+from recsieve.losses import DenoisedLoss
+from recsieve.models import GMF
+from recsieve.sampling import Sampler
+from recsieve.training import InteractionMemory, Training, TrainingPlan
+
+log = logging.getLogger(__name__)
+
+SEEDS = 3
+LABELS = (0.0, 0.01, 0.05, 0.2)
+RAMP_EPOCHS = 5
+FEWEST_EPOCHS = 10  # of T-CE, so that there are epochs after its ramp
+PAPER = {"max_drop_rate": 0.2}  # of the batch: two fifths of the positives
+TENTH = {"drop_positives": TOP_SHARE}  # as many as every other score selects
+
+
+def run_study(config: ComparisonConfig, folder: Path, out: Path, command: str) -> dict[str, Any]:
+    """Audit with every seed and share of labels, and write the result."""
+    started = time.perf_counter()
+    source = config.data
+    if source is None:
+        raise ValueError("read_config gives a configuration with data")
+    columns = {name: getattr(source, name) for name in ("user", "item", "false_positive", "time", "weight", "header")}
+    data = load_log(source.source, k_core=source.k_core, **columns)
+    rows = [_row(data, folder, seed, share) for seed in range(SEEDS) for share in LABELS]
+    result = how_made(config, command, started) | {"facts": describe(data), "top_share": TOP_SHARE, "rows": rows}
+    write_result(out, result)
+    return result
+
+
+def _row(data: Interactions, folder: Path, seed: int, share: float) -> dict[str, Any]:
+    """What one audit found, or the file that says what it found before."""
+    path = folder / f"seed-{seed}-labels-{share:g}.json"
+    if not path.exists():
+        log.warning("seed %d, labels %g", seed, share)
+        write_result(path, _measure(data, folder / f"seed-{seed}", seed, share))
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _measure(data: Interactions, cache: Path, seed: int, share: float) -> dict[str, Any]:
+    """Audit with a random share of the labels, and judge every score on the interactions without one."""
+    started = time.perf_counter()
+    shown = np.random.default_rng([seed, 0xA0D17]).random(len(data)) < share
+    flags = np.where(shown, data.is_false_positive, UNKNOWN).astype(np.int8)
+    audit = find_noisy_interactions(replace(data, false_positive=flags), seed=seed, cache=cache)
+    seconds = time.perf_counter() - started
+    dynamics = observe_training(data, seed=seed, cache=cache)
+    scores = {
+        "audit": audit.scores,
+        "popularity-adjusted": audit.table.sort("row")["popularity_adjusted"].to_numpy(),
+        "T-CE as a ranking": _dropped(data, dynamics, cache / "t-ce-tenth.npy", seed, TENTH),
+        "plain loss": np.nanmean(dynamics.full.curve, axis=0),
+        "unpopularity": -data.item_counts()[data.items],
+    }
+    noise = data.is_false_positive[~shown]
+    found = {name: _measures(detection(score[~shown], noise)) for name, score in scores.items()}
+    found["T-CE"] = _of_drops(_dropped(data, dynamics, cache / "t-ce-paper.npy", seed, PAPER)[~shown], noise)
+    estimated = audit.summary["noise_share"]
+    return {
+        "seed": seed,
+        "labels": share,
+        "labelled": int(shown.sum()),
+        "labelled_noise": int(data.is_false_positive[shown].sum()),
+        "method": audit.summary["method"],
+        "base_rate": float(noise.mean()),
+        "scores": found,
+        "popularity_correlation": audit.summary["popularity_correlation"],
+        "calibration": None if audit.probability is None else calibration(audit.probability[~shown], noise),
+        "noise_share": None if estimated is None else {**estimated, "truth": float(data.is_false_positive.mean())},
+        "seconds": round(seconds, 1),
+    }
+
+
+def _measures(found: Mapping[str, Any]) -> dict[str, float]:
+    return {name: found[name] for name in ("roc_auc", "average_precision", "precision")}
+
+
+def _of_drops(drops: NDArray[np.float32], noise: NDArray[np.bool_]) -> dict[str, float]:
+    """The same measures, but the precision is that of all that was dropped, however much it is."""
+    return _measures(detection(drops, noise)) | {"precision": float(drops[noise].sum() / drops.sum())}
+
+
+def _dropped(
+    data: Interactions, dynamics: Dynamics, path: Path, seed: int, knobs: Mapping[str, float]
+) -> NDArray[np.float32]:
+    """In how many epochs after its ramp T-CE drops each interaction."""
+    if path.exists():
+        return np.load(path)
+    epochs = max(dynamics.full.best_epoch, FEWEST_EPOCHS)
+    memory = InteractionMemory(len(data), keep=range(RAMP_EPOCHS, epochs))
+    model = GMF(data.csr, torch.Generator().manual_seed(seed))
+    plan = TrainingPlan(epochs=epochs, seed=seed)
+    steps = Sampler(data, seed=seed, negatives=plan.negatives).steps_per_epoch(plan.batch_size)
+    options = {**knobs, "ramp_epochs": RAMP_EPOCHS}
+    denoiser = make_denoiser("truncated", options, steps_per_epoch=steps, negatives=plan.negatives)
+    for _ in Training(model, DenoisedLoss(denoiser), data, plan, memory).run(float):
+        pass
+    dropped = memory.dropped.sum(axis=0)
+    np.save(path, dropped)
+    return dropped
+
+
+if __name__ == "__main__":
+    given, runs, target = map(Path, sys.argv[1:4])
+    words = " ".join(["python -m research.studies.audit", *sys.argv[1:4]])
+    run_study(read_config(given), runs, target, words)
