@@ -59,18 +59,28 @@ class DenoisedLoss(nn.Module):
         self.denoiser, self.objective, self.step, self.group = denoiser, objective or BCE(), 0, group
         self.memory: EpochMemory | None = None  # of the epoch under way, where the strategy has use for it
 
-    def forward(self, scores: Tensor, labels: Tensor, *, weight: Tensor | None = None, **about: Tensor) -> Tensor:
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weight: Tensor | None = None,
+        users: Tensor | None = None,
+        items: Tensor | None = None,
+        ids: Tensor | None = None,
+    ) -> Tensor:
         """The loss of a batch: of scores and labels, or of the scores of positives (n,) and their negatives (n, k).
 
-        `weight` has a number for each loss; `about` may give users, items and ids.
+        `weight` has a number for each loss; users, items and ids are for strategies that ask for them.
         """
         if self.objective.pairwise:
             losses, labels = self._pairwise(scores, labels)
         else:
             losses, labels = self._pointwise(scores, labels)
-        flat = {name: column.reshape(-1) for name, column in about.items()}
-        given = None if weight is None else weight.reshape(-1)
-        return self.weigh(Losses(losses, losses), labels, sample_weights=given, **flat).mean()
+        users, items, ids, weight = (None if one is None else one.reshape(-1) for one in (users, items, ids, weight))
+        return self.weigh(
+            Losses(losses, losses), labels, users=users, items=items, ids=ids, sample_weights=weight
+        ).mean()
 
     def _pointwise(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         if scores.shape != labels.shape:
@@ -85,8 +95,8 @@ class DenoisedLoss(nn.Module):
         n = positive.numel()
         if negative.numel() == 0 or negative.shape[0] != positive.shape[0] or negative.numel() % max(n, 1):
             raise ConfigError(
-                f"positive scores have the shape {tuple(positive.shape)} and negative ones {tuple(negative.shape)}, but "
-                "each positive has as many negatives: give (n,) and (n, k)."
+                f"positive scores have the shape {tuple(positive.shape)} and negative ones {tuple(negative.shape)}, "
+                "but each positive has as many negatives: give (n,) and (n, k)."
             )
         losses = self.objective(positive.reshape(-1), negative.reshape(n, -1))
         return losses, torch.ones_like(losses)

@@ -56,8 +56,8 @@ class Batch:
 
     def take(self, rows: Tensor | slice) -> Batch:
         """Some of the rows."""
-        columns = (self.users, self.items, self.labels, self.ids, self.weights, self.places)
-        return Batch(*(None if column is None else column[rows] for column in columns), n_all=self.n_all)  # type: ignore[arg-type]
+        columns = {name: column[rows] for name, column in vars(self).items() if isinstance(column, Tensor)}
+        return replace(self, **columns)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Sampler:
         """
         if chosen is not None and self._own is not None:
             raise ConfigError(
-                "the strategy chooses the interactions of an epoch, which one process can: drop torchrun."
+                "the strategy chooses the interactions of an epoch, which only one process can: no torchrun."
             )
         self._chosen = None if chosen is None else np.resize(chosen, len(self._data))
         data = self._data if self._chosen is None else self._data.take(self._chosen)

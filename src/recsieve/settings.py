@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models import MODELS
+from recsieve.models import MODELS, Model
 from recsieve.objectives import make_objective
 from recsieve.training import TrainingPlan
 from recsieve.training.sharded import check_shardable
@@ -92,6 +92,8 @@ def make_settings(values: dict[str, Any]) -> Settings:
         if name not in known:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
     if settings.shard_tables:
+        if not issubclass(model, Model):
+            raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
         check_shardable(settings.model, model, settings.model_options.get("factors"))
     return settings
 

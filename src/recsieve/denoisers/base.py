@@ -34,9 +34,7 @@ class Context:
     n_interactions: int
     popularity: Tensor  # (items,) training interactions of each
     steps_per_epoch: int
-    losses_per_positive: (
-        int  # in a batch: 1 and the negatives of each, or 1 where a positive and its negatives share one
-    )
+    losses_per_positive: int  # in a batch: 1 + negatives, or 1 where a positive and its negatives share one loss
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from recsieve.denoisers.schedule import DropSchedule
 
 @dataclass(frozen=True)
 class Truncated(DropSchedule):
-    """Drop the observed interactions with the largest losses (T-CE, Algorithm 1); `DropSchedule` explains the options."""
+    """Drop the observed interactions with the largest losses (T-CE, Algorithm 1), as `DropSchedule` says."""
 
     def weights(self, batch: LossBatch) -> Tensor:
         return self.drop_highest(batch.losses, batch)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -36,7 +36,7 @@ class Model(Scorer):
     # Whether an embedding lookup reads all that a user's score needs, so that the tables may be sharded over ranks.
     shardable = True
 
-    def __init__(self, profiles: CSR) -> None:
+    def __init__(self, profiles: CSR, generator: torch.Generator | None = None, **options: Any) -> None:
         super().__init__()
         self.n_users, self.n_items = profiles.n_users, profiles.n_items
 
@@ -60,7 +60,7 @@ class Model(Scorer):
 
 
 def embedding(of: Of, profiles: CSR, factors: int, generator: torch.Generator) -> nn.Embedding:
-    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients, or what `table_factory` makes."""
+    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients; `table_factory` changes that."""
     n_rows = profiles.n_users if of == "users" else profiles.n_items
     return _make_table.get()(of, n_rows, factors, generator)  # type: ignore[return-value]
 

@@ -60,6 +60,7 @@ class Fitting(ABC):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up a saved state."""
+        del state  # a fitting of one step has none
 
 
 class Learner(Protocol):

@@ -27,7 +27,7 @@ Objective = Pointwise | Pairwise
 
 
 class Losses(NamedTuple):
-    """The losses of a batch: what a denoiser judges by, and what is minimised. They differ where there are two tasks."""
+    """The losses of a batch: what a denoiser judges by, and what is minimised; with two tasks they differ."""
 
     judged: Tensor  # (n,)
     minimised: Tensor  # (n,) with gradients

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,16 +51,15 @@ class GradientFitting(Fitting):
         objective: Objective,
         data: Interactions,
         plan: TrainingPlan,
-        make_denoiser: Any,
+        make_denoiser: Callable[[Context], Denoiser],
         memory: InteractionMemory | None = None,
     ) -> None:
         self.model, self.data, self.plan = model, data, plan
         self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, user_grouped=model.user_grouped_batches)
         self.steps_per_epoch = self.sampler.steps_per_epoch(plan.batch_size)
         self.total = plan.epochs * self.steps_per_epoch
-        denoiser = make_denoiser(
-            context_of(data, self.steps_per_epoch, 1 if objective.pairwise else 1 + plan.negatives)
-        )
+        per_positive = 1 if objective.pairwise else 1 + plan.negatives
+        denoiser = make_denoiser(context_of(data, self.steps_per_epoch, per_positive))
         self.loss = DenoisedLoss(denoiser, objective, data.group)  # who shares the data shares the batches
         if hasattr(denoiser, "end_epoch"):
             self.loss.memory = EpochMemory(data.total())
@@ -160,7 +159,7 @@ class GradientFitting(Fitting):
         means = []
         for batch in sampler.batches(self.step, self.plan.batch_size):
             plain = replace(batch, weights=None)  # what was given says how to train, not how to judge
-            # Ids are of training interactions elsewhere; beside labels they only tell what was regretted from negatives.
+            # Ids are of training interactions elsewhere; beside labels they only tell what was regretted.
             means.append(float(weigh_batch(self.model, self.loss, plain, with_ids=labels is not None).mean()))
         self.loss.train()
         means_of_all = validation.group.sum(np.array(means)) / validation.group.size
