@@ -30,10 +30,13 @@ _MIXED = (
 
 
 def make_adam(model: nn.Module, lr: float, kind: Kind = "auto") -> LazyAdam:
-    """Adam for a model, with lazy tables where they are possible and pay; sets `sparse` of its embeddings to match."""
+    """Adam for a model, with lazy tables where they are possible and pay; switches `sparse` of others off.
+
+    An embedding with `sparse=False` stays dense: its gradient may be of the whole table, as in a graph model.
+    """
     if kind not in ("auto", "lazy", "dense"):
         raise ConfigError(f"there is no kind of Adam '{kind}': {did_you_mean(kind, ('auto', 'lazy', 'dense'))}")
-    for table in _embeddings(model):
+    for table in filter(lambda table: table.sparse, _embeddings(model)):
         possible = _can_be_lazy(table.weight) and not table.scale_grad_by_freq and getattr(table, "mode", "") != "max"
         if kind == "lazy" and not possible:
             raise ConfigError("kind='lazy' needs numba and float32 embeddings on the CPU: give kind='auto' instead.")

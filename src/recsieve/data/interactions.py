@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from recsieve.data.codes import count, merged_values, values_by_code
 from recsieve.errors import DataError
@@ -25,6 +26,7 @@ class CSR:
     offsets: NDArray[np.int64]  # (users + 1,)
     items: NDArray[np.int32]  # (pairs,)
     n_items: int
+    weights: NDArray[np.float32] | None = None  # (pairs,) where some count more than others; None: all count 1
 
     @classmethod
     def from_pairs(cls, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> CSR:
@@ -121,6 +123,15 @@ class Interactions:
     def csr(self) -> CSR:
         """The distinct items of each user."""
         return CSR.from_pairs(self.users, self.items, self.n_users, self.n_items)
+
+    @cached_property
+    def profiles(self) -> CSR:
+        """The distinct items of each user with their weights, those of a repeated pair added up."""
+        if self.weight is None:
+            return self.csr
+        matrix = csr_array((self.weight, (self.users, self.items)), shape=(self.n_users, self.n_items))
+        matrix.sort_indices()
+        return replace(self.csr, weights=matrix.data.astype(np.float32, copy=False))
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Interactions:
         """The interactions at some rows, with the same id tables."""

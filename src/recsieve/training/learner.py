@@ -41,7 +41,7 @@ class GradientLearner:
         return fitting
 
     def _make(self, train: Interactions, run: Run) -> Model:
-        make = partial(self.model, train.csr, torch.Generator().manual_seed(run.seed), **self.options)
+        make = partial(self.model, train.profiles, torch.Generator().manual_seed(run.seed), **self.options)
         if self.sharded_rate is None:
             return make()
         log.warning("TorchRec moves sharded tables by row-wise Adagrad and not by Adam: expect other results.")
@@ -52,7 +52,7 @@ class GradientLearner:
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Model:
         with table_factory(empty_table):
-            model = self.model(train.csr, torch.Generator(), **self.options)
+            model = self.model(train.profiles, torch.Generator(), **self.options)
         try:
             # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
             model.load_state_dict(state, assign=True)
