@@ -100,6 +100,8 @@ class Sampler:
         self._data, self._seed, self._negatives, self._grouped = data, seed, negatives, user_grouped
         self._observed = data.csr if observed is None else observed
         self._labels, self._weights = labels, data.weight
+        # Never joined: an epoch that is left in the middle ends when it is garbage, and nothing may wait there.
+        self._other_core = ThreadPoolExecutor(1)
         self._own = None if data.rows is None else OwnRows(data, self._observed, negatives, by_user=user_grouped)
         self.choose(None)
         self.without_negatives = len(self._rest) if self._own is None else self._own.n_without_negatives
@@ -172,13 +174,12 @@ class Sampler:
         """Batches of an epoch in one piece, from batch `first` to each of `stops`; the next is drawn meanwhile."""
         bounds = self.bounds(epoch, batch_size)
         ranges = list(pairwise([first, *stops]))
-        with ThreadPoolExecutor(1) as other_core:
-            coming = other_core.submit(self.draw, epoch, bounds[ranges[0][0]], bounds[ranges[0][1]])
-            for (start, stop), following in zip(ranges, [*ranges[1:], None], strict=True):
-                rows = coming.result()
-                if following is not None:
-                    coming = other_core.submit(self.draw, epoch, bounds[following[0]], bounds[following[1]])
-                yield Chunk(rows, bounds[start : stop + 1] - bounds[start])
+        coming = self._other_core.submit(self.draw, epoch, bounds[ranges[0][0]], bounds[ranges[0][1]])
+        for (start, stop), following in zip(ranges, [*ranges[1:], None], strict=True):
+            rows = coming.result()
+            if following is not None:
+                coming = self._other_core.submit(self.draw, epoch, bounds[following[0]], bounds[following[1]])
+            yield Chunk(rows, bounds[start : stop + 1] - bounds[start])
 
     def draw(self, epoch: int, start: int, stop: int) -> Batch:
         """The rows from `start` to `stop` of a shuffled epoch, or this rank's share of them."""
