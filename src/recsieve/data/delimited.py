@@ -13,6 +13,7 @@ import polars as pl
 from recsieve.errors import DataError
 
 SEPARATORS = "\t,;|"
+MISSING = ("", "na", "n/a", "nan", "null", "none", "\\n")  # in lower case
 _LINES_TO_LOOK_AT = 50
 
 
@@ -92,7 +93,7 @@ def looks_like_header(cells: list[str], asked: Collection[str]) -> bool:
 def typed(text: pl.Series) -> pl.Series:
     """Text as integers, numbers or true and false where all of it can be read so; words for 'missing' are null."""
     stripped = text.str.strip_chars()
-    cells = stripped.set(stripped.str.to_lowercase().is_in(["", "na", "n/a", "nan", "null", "none", "\\n"]), None)
+    cells = stripped.set(stripped.str.to_lowercase().is_in(MISSING), None)
     for dtype in (pl.Int64, pl.Float64):
         try:
             return cells.cast(dtype)

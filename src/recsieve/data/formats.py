@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recsieve.data.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, read_rows
 from recsieve.data.ids import encode_ids, ids_as_codes
 from recsieve.data.interactions import TRUE, UNKNOWN, Interactions
-from recsieve.data.labelling import columns_of, false_positive_flags, is_zero_or_one, refuse_unknown_column
+from recsieve.data.labelling import columns_of, false_positive_flags, is_zero_or_one, refuse_unknown_column, yes_or_no
 from recsieve.data.repeats import check_repeats, merge_and_count
 from recsieve.data.tables import Source, readable
 from recsieve.group import ALONE, Group
@@ -38,7 +38,7 @@ def read_interactions(
     authors, or a polars or pandas frame. `user`, `item` and `time` name columns, and are guessed if left out.
     `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
     with yes and no is believed. `header` overrules what the first line looks like. `repeats` says what a repeated
-    pair is (see `merge_repeats`): "any" if left out and the rule asks about text, such as `event = 'return'`, else "all".
+    pair is (see `merge_repeats`): "any" if left out and the rule asks about text (`event = 'return'`), else "all".
     """
     names = Names(user, item, false_positive, time, weight)
     encoded, repeats = read_parts([source], names, header, repeats)
@@ -96,7 +96,10 @@ def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Grou
     clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
     all_clean = all(part.is_clean for part in parts)
     if rule is None:
-        rule = _authors_rule(frame, parts, group) or _own_rule(frame, group)
+        rule = _authors_rule(frame, parts, group)
+        if rule is None and OWN_FLAG in frame.columns:
+            rule = OWN_FLAG
+            frame = frame.with_columns(yes_or_no(frame[OWN_FLAG], group))
     else:
         for name in columns_of(rule):
             if name not in frame.columns and not all_clean:
@@ -120,14 +123,6 @@ def _authors_rule(frame: pl.DataFrame, parts: list[Rows], group: Group) -> str |
         'say it with a rule, such as false_positive="rating < 3"'
     )
     return None
-
-
-def _own_rule(frame: pl.DataFrame, group: Group) -> str | None:
-    """A column false_positive of yes and no is the rule."""
-    if OWN_FLAG not in frame.columns:
-        return None
-    column = frame[OWN_FLAG]
-    return OWN_FLAG if column.dtype == pl.Boolean or is_zero_or_one(column, group) else None
 
 
 def _without_empty_flags(data: Interactions) -> Interactions:
