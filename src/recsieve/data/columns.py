@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from recsieve.data.dates import parsed_dates
 from recsieve.data.delimited import typed
 from recsieve.data.ids import as_ids, refuse_missing, text_numbered
 from recsieve.data.labelling import columns_of
@@ -83,7 +84,7 @@ def read_rows(source: Source, names: Names, header: bool | None = None, group: G
         raise DataError(
             f"{table.name} holds no interaction: give at least one row (and header=False if the first row is one)."
         )
-    frame = _in_final_types(frame, meaning, names, table)
+    frame = _in_final_types(frame, meaning, names, table, group)
     if table.text_files:
         whole = frame.lazy()
         frame = _of_own_users(whole, USER, group).collect()
@@ -169,7 +170,9 @@ def _refuse_ragged(table: Table) -> None:
             file.refuse_ragged()
 
 
-def _in_final_types(frame: pl.DataFrame, meaning: dict[str, str], names: Names, table: Table) -> pl.DataFrame:
+def _in_final_types(
+    frame: pl.DataFrame, meaning: dict[str, str], names: Names, table: Table, group: Group
+) -> pl.DataFrame:
     """Ids as Int64 or String, time as Int64, weight as Float32, and cells of text as what they hold."""
     from_text = bool(table.text_files)
     where = {role: f"the {role[1:]} (column '{name}' of {table.name})" for role, name in meaning.items()}
@@ -182,7 +185,7 @@ def _in_final_types(frame: pl.DataFrame, meaning: dict[str, str], names: Names, 
     if TIME not in meaning:
         return frame
     try:
-        return frame.with_columns(_as_time(frame[TIME], where[TIME]))
+        return frame.with_columns(_as_time(frame[TIME], where[TIME], group))
     except DataError as error:
         if names.time is not None:
             raise
@@ -201,11 +204,11 @@ def _as_weight(column: pl.Series, what: str) -> pl.Series:
     return weight
 
 
-def _as_time(column: pl.Series, what: str) -> pl.Series:
+def _as_time(column: pl.Series, what: str, group: Group) -> pl.Series:
     """Times as whole numbers: microseconds for dates, rounded for numbers."""
     refuse_missing(column, what)
     if column.dtype == pl.String:
-        column = _parsed_dates(column, what)
+        column = parsed_dates(column, what, group)
     if column.dtype == pl.Date:
         column = column.cast(pl.Datetime("us"))
     if column.dtype == pl.Datetime:
@@ -217,12 +220,3 @@ def _as_time(column: pl.Series, what: str) -> pl.Series:
         return rounded.cast(pl.Int64)
     except pl.exceptions.InvalidOperationError as error:
         raise DataError(f"{what} holds a number that is no time (not finite or too large): give seconds.") from error
-
-
-def _parsed_dates(column: pl.Series, what: str) -> pl.Series:
-    try:
-        return column.str.to_datetime(time_unit="us")
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            f"{what} holds text such as '{column[0]}' that is no time: give numbers or ISO dates."
-        ) from error

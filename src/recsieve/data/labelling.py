@@ -83,7 +83,7 @@ def yes_or_no(column: pl.Series, group: Group = ALONE) -> pl.Series:
     words = column.cast(pl.String).str.strip_chars().str.to_lowercase() if is_text else column
     other = column.filter(words.is_not_null() & ~words.is_in(list(_YES_AND_NO)) if is_text else column.is_not_null())
     if group.any(len(other) > 0):
-        example = f" such as '{other[0]}'" if len(other) else ""
+        example = f" such as '{other.to_list()[0]}'" if len(other) else ""
         raise DataError(
             f"the column '{column.name}' holds {column.dtype}{example} and not yes or no: give 1 and 0, yes and no or "
             f'true and false, or a rule, e.g. false_positive="{column.name} > 0.5".'
