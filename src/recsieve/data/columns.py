@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 # How the columns with a known meaning are called here, so that they cannot be taken for a column of the user.
 USER, ITEM, TIME, WEIGHT, ROW = ":user", ":item", ":time", ":weight", ":row"
-_CUT_SHORT = ":cut short"
+_CUT_SHORT, _EMPTY = ":cut short", ":empty"
 # A column that says it already, as `Interactions.to_frame` writes it: it is believed where no rule is given.
 OWN_FLAG = "false_positive"
 
@@ -155,13 +155,27 @@ def _collect(table: Table, wanted: list[pl.Expr]) -> pl.DataFrame:
     try:
         with readable(table.name):
             # polars fills a line that is too short with nulls, so that they show in the last column.
-            frame = table.rows.select(*wanted, pl.last().is_null().alias(_CUT_SHORT)).collect()
+            # It refuses one that is too long only where every column is looked at, and `coalesce` does so at once:
+            # an expression for each column takes minutes to plan where there are thousands.
+            empty = pl.coalesce(pl.all()).is_null().alias(_EMPTY)
+            frame = table.rows.select(*wanted, pl.last().is_null().alias(_CUT_SHORT), empty).collect()
     except DataError:
         _refuse_ragged(table)
         raise
+    if frame[_EMPTY].any():
+        frame = frame.filter(~pl.col(_EMPTY))
+        _tell_empty(table)
     if frame[_CUT_SHORT].any():
         _refuse_ragged(table)
-    return frame.drop(_CUT_SHORT)
+    return frame.drop(_CUT_SHORT, _EMPTY)
+
+
+def _tell_empty(table: Table) -> None:
+    """Say how many rows were left out; blank lines are none."""
+    with readable(table.name):
+        count = sum(file.count_empty() for file in table.text_files)
+    if count:
+        logger.warning("%s rows of %s hold nothing but separators: they were left out", f"{count:,}", table.name)
 
 
 def _refuse_ragged(table: Table) -> None:
