@@ -67,7 +67,7 @@ def read_rows(source: Source, names: Names, header: bool | None = None, group: G
     with readable(table.name):
         schema = table.rows.collect_schema()
     columns = schema.names()
-    meaning = _find_columns(columns, names, table.name)
+    meaning = find_columns(columns, names, table.name)
     signals = [name for name in _signals(names, table) if name in columns]
     wanted = {role: pl.col(name) for role, name in meaning.items()}
     for role in (USER, ITEM):
@@ -112,7 +112,7 @@ def _refuse_lost_rows(own: pl.DataFrame, whole: pl.LazyFrame, name: str, group: 
         )
 
 
-def _find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:
+def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:
     """Which column of the source stands behind each of our names."""
     found = {
         USER: names.user or _guess(columns, _USER_NAMES),
