@@ -11,7 +11,7 @@ import polars as pl
 from recsieve.data.dates import parsed_dates
 from recsieve.data.delimited import typed
 from recsieve.data.ids import as_ids, refuse_missing, text_numbered
-from recsieve.data.labelling import columns_of
+from recsieve.data.rules import columns_of
 from recsieve.data.tables import Source, Table, open_table, readable
 from recsieve.errors import DataError, did_you_mean
 from recsieve.group import ALONE, Group

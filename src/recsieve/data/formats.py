@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from recsieve.data.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, read_rows
 from recsieve.data.ids import encode_ids, ids_as_codes
 from recsieve.data.interactions import TRUE, UNKNOWN, Interactions
-from recsieve.data.labelling import columns_of, false_positive_flags, is_zero_or_one, refuse_unknown_column, yes_or_no
+from recsieve.data.labelling import false_positive_flags, is_zero_or_one, refuse_unknown_column, yes_or_no
 from recsieve.data.repeats import check_repeats, merge_and_count
+from recsieve.data.rules import columns_of
 from recsieve.data.tables import Source, readable
 from recsieve.group import ALONE, Group
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 
 import numpy as np
 import polars as pl
@@ -11,17 +10,12 @@ from numpy.typing import NDArray
 
 from recsieve.data.delimited import MISSING
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
-from recsieve.errors import ConfigError, DataError, did_you_mean
+from recsieve.data.rules import EXAMPLES, parse_rule
+from recsieve.errors import DataError, did_you_mean
 from recsieve.group import ALONE, Group
 
 logger = logging.getLogger(__name__)
 
-_EXAMPLES = "such as: rating < 3, or: hours < 1 or returned, with unusual column names in double quotes"
-# polars would let a rule hold a query, and a query can name files. A rule is about the columns of a row. Comments and
-# unusual ways to quote are refused too, since a quotation mark in them could hide a query from the search.
-_QUERY = re.compile(r"\b(select|from|with|values|table)\b", re.IGNORECASE)
-_HIDING = re.compile(r"--|/\*|\$|\\")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _YES_AND_NO = {
     **dict.fromkeys(("yes", "y", "true", "t", "1"), True),
     **dict.fromkeys(("no", "n", "false", "f", "0"), False),
@@ -42,25 +36,6 @@ def false_positive_flags(frame: pl.DataFrame, rule: str, group: Group = ALONE) -
     flags = marks.to_frame("marks").select(flag.cast(pl.Int8)).to_series().to_numpy()
     _refuse_useless(flags, rule, group)
     return flags
-
-
-def columns_of(rule: str) -> list[str]:
-    """The columns that a rule asks about."""
-    return list(dict.fromkeys(parse_rule(rule).meta.root_names()))
-
-
-def parse_rule(rule: str) -> pl.Expr:
-    """Read a rule as an SQL expression over columns; nothing in it is ever run as Python."""
-    if _HIDING.search(rule) or _QUERY.search(_QUOTED.sub("", rule)):
-        raise ConfigError(f"the rule '{rule}' is more than a comparison of columns: give one {_EXAMPLES}.")
-    try:
-        expression = pl.sql_expr(rule)
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"the rule '{rule}' cannot be read ({reason}): give one {_EXAMPLES}.") from error
-    if not expression.meta.root_names():
-        raise ConfigError(f"the rule '{rule}' names no column: give one {_EXAMPLES}.")
-    return expression
 
 
 def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
@@ -124,9 +99,7 @@ def _as_boolean(answer: pl.Series, rule: str, group: Group) -> pl.Series:
         return answer.cast(pl.Boolean)
     if is_zero_or_one(answer, group):
         return answer == 1
-    raise DataError(
-        f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {_EXAMPLES}."
-    )
+    raise DataError(f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {EXAMPLES}.")
 
 
 def _refuse_useless(flags: NDArray[np.int8], rule: str, group: Group) -> None:
