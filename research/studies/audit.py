@@ -52,7 +52,8 @@ def run_study(config: ComparisonConfig, folder: Path, out: Path, command: str) -
     source = config.data
     if source is None:
         raise ValueError("read_config gives a configuration with data")
-    columns = {name: getattr(source, name) for name in ("user", "item", "false_positive", "time", "weight", "header")}
+    asked = ("user", "item", "false_positive", "time", "weight", "header", "repeats")
+    columns = {name: getattr(source, name) for name in asked}
     data = load_log(source.source, k_core=source.k_core, **columns)
     rows = [_row(data, folder, seed, share) for seed in range(SEEDS) for share in LABELS]
     result = how_made(config, command, started) | {"facts": describe(data), "top_share": TOP_SHARE, "rows": rows}

@@ -13,8 +13,8 @@ from recsieve.audit.reasons import reasons_with_labels, reasons_without_labels
 from recsieve.audit.result import Audit
 from recsieve.audit.summary import summarise
 from recsieve.audit.tables import interaction_table, label_counts, shown_table, typical_curves
-from recsieve.data.filtering import merge_repeats
 from recsieve.data.interactions import FALSE, UNKNOWN, Interactions
+from recsieve.data.repeats import merge_repeats
 from recsieve.errors import DataError
 
 FEWEST_INTERACTIONS = 20

@@ -24,7 +24,10 @@ def audit(
         Path | None, typer.Option(help="Folder for the list, the page and the data. [runs/audit-DATA]")
     ] = None,
     share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Part that the cleaned data leaves out. [0.1, if no threshold]")
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Part that the cleaned data leaves out, known noise first. [0.1, if no threshold]"
+        ),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
@@ -45,7 +48,9 @@ def audit(
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
-    from recsieve.data.loading import load_log
+    from recsieve.data.columns import Names
+    from recsieve.data.loading import find_parts, load_log
+    from recsieve.data.log_rows import log_rows
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
@@ -55,8 +60,13 @@ def audit(
         found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
     found.save(folder)
     page = write_audit_page(folder)
+    names = Names(**{name: columns[name] for name in ("user", "item", "time", "weight")})
     files = found.export(
-        folder, share=0.1 if share is None and threshold is None else share, threshold=threshold, csv=csv
+        folder,
+        share=0.1 if share is None and threshold is None else share,
+        threshold=threshold,
+        csv=csv,
+        rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns["header"]),
     )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))

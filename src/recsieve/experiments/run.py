@@ -39,6 +39,7 @@ class DataSource:
     time: str | None = None
     weight: str | None = None
     header: bool | None = None
+    repeats: str | None = None
     split: str = "random"
     k_core: int = 0
 

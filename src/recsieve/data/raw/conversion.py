@@ -13,11 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.filtering import k_core as keep_k_core
-from recsieve.data.filtering import merge_repeats
 from recsieve.data.ids import as_ids
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
 from recsieve.data.raw.blocks import read_blocks
 from recsieve.data.raw.source import FLAG, ITEM, TIME, USER, RawSource
+from recsieve.data.repeats import merge_repeats
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.data.statistics import describe
 from recsieve.errors import DataError
