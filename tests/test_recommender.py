@@ -49,6 +49,14 @@ def test_recommendations_come_in_the_order_of_the_users_asked_for(fitted):
     assert lists["user"].to_list() == ["u9", "u2", "u9"]
 
 
+def test_nothing_that_a_user_has_in_any_part_is_recommended_unless_asked_for(fitted, split):
+    parts = (split.train, split.validation, split.test, split.test_false_positives)
+    assert all(map(len, parts))
+    owned = {pair for part in parts for pair in part.to_frame().select("user", "item").iter_rows()}
+    assert owned.isdisjoint(fitted.recommend(k=40).select("user", "item").iter_rows())
+    assert owned <= set(fitted.recommend(k=40, exclude_seen=False).select("user", "item").iter_rows())
+
+
 def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, split):
     with pytest.raises(DataError, match="1 of 2 users"):
         fitted.recommend(["u1", "stranger"])

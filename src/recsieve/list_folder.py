@@ -75,7 +75,7 @@ def write_lists(
     missing = [part for part in own if not part_path(folder, part).exists()]
     count = _Count(progress, total=sum(len(lists.users_of(part)) for part in own))
     count.add(count.total - sum(len(lists.users_of(part)) for part in missing))
-    seen = recommender.seen() if exclude_seen and missing else None
+    seen = recommender.interacted() if exclude_seen and missing else None
     for part in missing:
         users, frames = lists.users_of(part), []
         for block in blocks(len(users), BLOCK_USERS):

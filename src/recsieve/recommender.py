@@ -191,8 +191,9 @@ class Recommender:
     ) -> pl.DataFrame:
         """The k best items of some users (of all when None): columns user, item, rank, score, popular.
 
-        A user who is not in the training data is an error, or with `unknown="popular"` gets the most popular items,
-        with `popular` true and no score.
+        What a user has interacted with in any part of the split is left out, unless `exclude_seen` is False. A user who
+        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
+        true and no score.
         """
         _, split = self._fitted()
         if k < 1:
@@ -212,7 +213,7 @@ class Recommender:
                 f"{len(strangers)} of {len(asked)} users are not in the training data ({some}): leave them out, or ask "
                 "for popular items for unknown users."
             )
-        lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.seen() if exclude_seen else None)
+        lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.interacted() if exclude_seen else None)
         favourites = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
         popular = np.tile(favourites, (len(strangers), 1))
         return pl.concat(
@@ -231,9 +232,14 @@ class Recommender:
         return _lists(split.train.user_ids.gather(users), top, scores, split.train.item_ids, popular=False)
 
     def seen(self) -> CSR:
-        """What each user has in training and validation."""
+        """What each user has in training and validation: what `evaluate` does not rank."""
         _, split = self._fitted()
         return split.train.csr.union(split.validation.csr)
+
+    def interacted(self) -> CSR:
+        """What each user has in any part, the test too: what `recommend` does not offer again."""
+        _, split = self._fitted()
+        return self.seen().union(split.test.csr).union(split.test_false_positives.csr)
 
     def save(self, folder: Path | str) -> None:
         """Write a run folder; a folder that holds something else is refused."""
