@@ -67,6 +67,25 @@ def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, spli
     assert lists["popular"].all()
 
 
+@pytest.fixture(scope="module")
+def of_numbers(small_data):
+    """A recommender for users 0 to 29."""
+    data = replace(small_data(), user_ids=pl.Series(range(30)))
+    return Recommender(epochs=1, batch_size=64).fit(data)
+
+
+@pytest.mark.parametrize("user", ["15", 15, np.int64(15)])
+def test_an_id_that_stands_alone_is_one_user(of_numbers, user):
+    assert of_numbers.recommend(user, k=2)["user"].to_list() == [15, 15]
+
+
+def test_an_unknown_id_is_reported_as_it_was_given(of_numbers):
+    with pytest.raises(DataError, match=r"1 of 2 users .*\('alice'\)"):
+        of_numbers.recommend([3, "alice"])
+    assert of_numbers.recommend([3, "alice"], k=1, unknown="popular")["user"].to_list() == ["3", "alice"]
+    assert of_numbers.recommend([3, 99], k=1, unknown="popular")["user"].to_list() == [3, 99]
+
+
 def test_asking_before_training_is_an_error():
     with pytest.raises(RunError, match="call fit first"):
         Recommender().recommend()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -183,13 +183,13 @@ class Recommender:
 
     def recommend(
         self,
-        users: Sequence[Any] | None = None,
+        users: Iterable[Any] | str | int | None = None,
         k: int = 10,
         *,
         exclude_seen: bool = True,
         unknown: Literal["error", "popular"] = "error",
     ) -> pl.DataFrame:
-        """The k best items of some users (of all when None): columns user, item, rank, score, popular.
+        """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
 
         What a user has interacted with in any part of the split is left out, unless `exclude_seen` is False. A user who
         is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
@@ -199,31 +199,35 @@ class Recommender:
         if k < 1:
             raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
         ids = split.train.user_ids
-        asked = ids if users is None else _as_ids(users, ids.dtype)
-        codes = asked.to_frame("id").join(
-            pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)}),
-            on="id",
-            how="left",
-            maintain_order="left",
-        )["code"]
-        strangers = asked.filter(codes.is_null())
-        if len(strangers) and unknown == "error":
-            some = ", ".join(repr(user) for user in strangers.head(3))
+        asked = ids if users is None else _texts(users)
+        codes = (
+            asked.cast(ids.dtype, strict=False)
+            .to_frame("id")
+            .join(
+                pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)}),
+                on="id",
+                how="left",
+                maintain_order="left",
+            )["code"]
+        )
+        unknown_users = asked.filter(codes.is_null())
+        if len(unknown_users) and unknown == "error":
+            some = ", ".join(repr(user) for user in unknown_users.head(3))
             raise DataError(
-                f"{len(strangers)} of {len(asked)} users are not in the training data ({some}): leave them out, or ask "
-                "for popular items for unknown users."
+                f"{len(unknown_users)} of {len(asked)} users are not in the training data ({some}): leave them out, or "
+                "ask for popular items for unknown users."
             )
         lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.interacted() if exclude_seen else None)
-        favourites = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
-        popular = np.tile(favourites, (len(strangers), 1))
-        return pl.concat(
-            [
-                lists,
-                _lists(
-                    strangers, popular, np.full(popular.shape, np.nan, np.float32), split.train.item_ids, popular=True
-                ),
-            ]
-        )
+        if not len(unknown_users):
+            return lists
+        numbers = unknown_users.cast(ids.dtype, strict=False)
+        # As they were given where they cannot be of the data's type; those of the data are then text too.
+        shown = unknown_users if numbers.null_count() else numbers
+        best = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
+        popular = np.tile(best, (len(unknown_users), 1))
+        no_scores = np.full(popular.shape, np.nan, np.float32)
+        theirs = _lists(shown, popular, no_scores, split.train.item_ids, popular=True)
+        return pl.concat([lists, theirs], how="vertical_relaxed")
 
     def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
         """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
@@ -334,11 +338,10 @@ def _describe(denoiser: Denoiser) -> dict[str, Any]:
     return {"denoiser": CUSTOM}
 
 
-def _as_ids(users: Sequence[Any], dtype: pl.DataType) -> pl.Series:
-    """Ids in the type of the table; what cannot be one stays unknown."""
-    if dtype == pl.Int64:
-        return pl.Series("id", [str(user) for user in users], dtype=pl.String).cast(pl.Int64, strict=False)
-    return pl.Series("id", [str(user) for user in users], dtype=pl.String)
+def _texts(users: Iterable[Any] | str | int) -> pl.Series:
+    """Ids as they were given, as text; one that stands alone is one id, not its characters."""
+    several = users if isinstance(users, Iterable) and not isinstance(users, str) else [users]
+    return pl.Series("id", [str(user) for user in several], dtype=pl.String)
 
 
 def _lists(users: pl.Series, top: Any, scores: Any, item_ids: pl.Series, *, popular: bool) -> pl.DataFrame:
