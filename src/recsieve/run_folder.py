@@ -28,6 +28,7 @@ from recsieve.data.splitting import Split
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
 from recsieve.group import ALONE, Group
+from recsieve.lock import HOLDER, LOCK
 from recsieve.settings import Settings
 from recsieve.tensor_file import Share, write_tensors
 
@@ -60,7 +61,7 @@ class RunFolder:
         """Whether the folder holds anything that is not of a run, which is killed before its configuration at worst."""
         if self.exists or not self.path.exists():
             return False
-        ours = {self.ids.name, self.interactions.name}
+        ours = {self.ids.name, self.interactions.name, LOCK, HOLDER}
         return any(path.name not in ours and not path.name.endswith(".part") for path in self.path.iterdir())
 
     @property

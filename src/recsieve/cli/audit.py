@@ -46,18 +46,20 @@ def audit(
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
     from recsieve.data.loading import load_log
+    from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
-    with _progress() as progress:
-        log = load_log(data, k_core=k_core, **columns)
-        found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
-    found.save(folder)
-    page = write_audit_page(folder)
-    files = found.export(
-        folder, share=0.1 if share is None and threshold is None else share, threshold=threshold, csv=csv
-    )
+    with locked(folder):
+        with _progress() as progress:
+            log = load_log(data, k_core=k_core, **columns)
+            found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
+        found.save(folder)
+        page = write_audit_page(folder)
+        files = found.export(
+            folder, share=0.1 if share is None and threshold is None else share, threshold=threshold, csv=csv
+        )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
         return

@@ -23,6 +23,7 @@ from recsieve.experiments.study import check_folder, how_made, load_split, write
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
+from recsieve.lock import locked
 from recsieve.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
@@ -53,20 +54,23 @@ def run_comparison(
     report = progress or (lambda event: None)
     started = time.perf_counter()
     check_folder(out, "comparison")
-    prepared = _prepare(config, out, split)
-    cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
-    tasks = [
-        TrialTask(cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric, config.validation_users)
-        for cell in cells
-    ]
-    todo = [task for task in tasks if not _is_finished(task, prepared[task.cell.noise].fingerprint)]
-    workers = _workers(config, prepared, len(tasks))
-    report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
-    if todo:
-        run_all(todo, workers, report)
-    found = _conclusions(config, cells, out, prepared)
-    result = how_made(config, command, started) | {"workers": workers} | found
-    write_result(out / RESULT, result)
+    with locked(out):
+        prepared = _prepare(config, out, split)
+        cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
+        tasks = [
+            TrialTask(
+                cell, prepared[cell.noise].folder, out / "runs" / cell.name, config.metric, config.validation_users
+            )
+            for cell in cells
+        ]
+        todo = [task for task in tasks if not _is_finished(task, prepared[task.cell.noise].fingerprint)]
+        workers = _workers(config, prepared, len(tasks))
+        report(Started(len(tasks), len(tasks) - len(todo), workers, "epoch", config.epochs))
+        if todo:
+            run_all(todo, workers, report)
+        found = _conclusions(config, cells, out, prepared)
+        result = how_made(config, command, started) | {"workers": workers} | found
+        write_result(out / RESULT, result)
     return result
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import RunError
 from recsieve.group import ALONE, Group
+from recsieve.lock import locked
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
@@ -80,15 +82,26 @@ def train_and_save(
     run = RunFolder(out)
     if settings.shard_tables:
         check_ranks(group)  # before a long log is read
-    if group.is_first:
-        check_out(run, resume=resume)
-    if resume and group.any(group.is_first and run.finished):
-        if not group.is_first:
-            return RunResult(run.path, {})
-        check_same(run, settings)
-        log.warning("the training in %s has ended already: nothing is left to do.", run.path)
-        return RunResult(run.path, run.read_metrics())
-    return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+    with _writing(run, group, resume=resume):
+        if resume and group.any(group.is_first and run.finished):
+            if not group.is_first:
+                return RunResult(run.path, {})
+            check_same(run, settings)
+            log.warning("the training in %s has ended already: nothing is left to do.", run.path)
+            return RunResult(run.path, run.read_metrics())
+        return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+
+
+@contextmanager
+def _writing(run: RunFolder, group: Group, *, resume: bool) -> Iterator[None]:
+    """Let the first rank be the only one who writes the run, if that damages nothing."""
+    if not group.is_first:
+        yield
+        return
+    check_out(run, resume=resume)
+    with locked(run.path):
+        check_out(run, resume=resume)  # again: another process may have been there between
+        yield
 
 
 def train_split(
