@@ -22,7 +22,7 @@ from recsieve.auto.recipes import Recipe, checkpoint_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
-from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.models import MODELS, Model
 from recsieve.models.base import empty_table, tables_by
@@ -79,8 +79,9 @@ class Recommender:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
-        numbers as one never stopped. `judge` scores the training at each validation in the place of `select_by`;
-        `memory` records the losses and weights of every training interaction.
+        numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
+        `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
+        weights of every training interaction.
         """
         split = (
             data
@@ -101,11 +102,21 @@ class Recommender:
             training.load_state_dict(load_checkpoint(checkpoint, group))
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
         validate = criterion(self.settings, training, split) if judge is None else lambda step: judge(training)
-        for event in training.run(validate, save):
-            if isinstance(event, Validated):
-                self.validations.append(event)
-            if progress is not None:
-                progress(event)
+        try:
+            for event in training.run(validate, save):
+                if isinstance(event, Validated):
+                    self.validations.append(event)
+                if progress is not None:
+                    progress(event)
+        except DivergedError:
+            if training.selection.weights:
+                self._keep(training, split)
+            raise
+        self._keep(training, split)
+        return self
+
+    def _keep(self, training: Training, split: Split) -> None:
+        """Become what a training has selected."""
         best = training.selection
         self.selected = {
             "step": best.best_step,
@@ -114,7 +125,6 @@ class Recommender:
         }
         self.converged = best.exhausted
         self.model, self.split, self.history = training.model, split, training.history.frame()
-        return self
 
     def contest(
         self,

@@ -30,7 +30,7 @@ from recsieve.files import replacing, write_text
 from recsieve.group import ALONE, Group
 from recsieve.lock import HOLDER, LOCK
 from recsieve.settings import Settings
-from recsieve.tensor_file import Share, write_tensors
+from recsieve.tensor_file import Share, is_finite, write_tensors
 
 PARTS = ("train", "validation", "test", "test_false_positives")
 # Columns of interactions that are all null where they are not known.
@@ -108,7 +108,11 @@ class RunFolder:
     def read_weights(self, path: Path | None = None) -> dict[str, Tensor]:
         path = path or self.model
         with self._reading(path):
-            return load_file(path)
+            weights = load_file(path)
+            for name, weight in weights.items():
+                if not is_finite(weight):
+                    raise ValueError(f"{name} holds NaN or infinity")
+            return weights
 
     def write_split(self, split: Split) -> None:
         """Keep the interactions of all parts, by code, and the user's own ids of the codes; the first rank writes."""

@@ -1,6 +1,9 @@
 """What a user can get wrong is one line on standard error and exit code 2, and nothing is damaged."""
 
+import json
+
 import pytest
+from safetensors.torch import load_file, save_file
 
 
 def refused(answer, *words):
@@ -126,6 +129,30 @@ def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_f
     text = (run_folder / "config.toml").read_text()
     (run_folder / "config.toml").write_text(text.replace('model = "gmf"', 'model = "neumf"'))
     assert refused(recsieve("evaluate", run_folder), "does not fit")
+
+
+def test_a_training_that_diverges_is_one_line_and_what_was_kept_before_it_can_be_used(
+    recsieve, log, columns, tmp_path, monkeypatch
+):
+    from recsieve.training import Training
+
+    def in_the_third_epoch(self, reduced):
+        if self.step > 2 * self.steps_per_epoch:
+            raise self._diverged(self.step, float("nan"))
+
+    monkeypatch.setattr(Training, "_check_finite", in_the_third_epoch)
+    train = ("train", log, *columns, "--epochs", 5, "--out", tmp_path / "run")
+    assert refused(recsieve(*train), "diverged by step", "smaller learning rate")
+    assert "diverged" in json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert recsieve("recommend", tmp_path / "run").code == 0
+    assert refused(recsieve(*train, "--resume"), "diverged")
+
+
+def test_weights_that_are_no_numbers_are_refused(recsieve, run_folder):
+    weights = load_file(run_folder / "model.safetensors")
+    weights["item.weight"][3, 2] = float("nan")
+    save_file(weights, run_folder / "model.safetensors")
+    assert refused(recsieve("recommend", run_folder), "item.weight holds NaN or infinity")
 
 
 def test_a_run_that_was_killed_says_how_to_go_on(recsieve, run_folder):

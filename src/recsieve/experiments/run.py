@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import RunError
+from recsieve.errors import DivergedError, RunError
 from recsieve.group import ALONE, Group
 from recsieve.lock import locked
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
@@ -87,8 +87,14 @@ def train_and_save(
             if not group.is_first:
                 return RunResult(run.path, {})
             check_same(run, settings)
+            metrics = run.read_metrics()
+            if "diverged" in metrics:
+                raise DivergedError(
+                    f"the training in {run.path} diverged: begin anew in another folder by --out, with a smaller "
+                    "learning rate."
+                )
             log.warning("the training in %s has ended already: nothing is left to do.", run.path)
-            return RunResult(run.path, run.read_metrics())
+            return RunResult(run.path, metrics)
         return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
 
 
@@ -127,7 +133,13 @@ def train_split(
     started = time.perf_counter()
     going_on = group.any(group.is_first and resume and run.checkpoint.exists())
     recommender = Recommender(**settings.model_dump())
-    recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
+    diverged: DivergedError | None = None
+    try:
+        recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
+    except DivergedError as error:
+        if recommender.model is None:
+            raise
+        diverged = error  # what was selected before it is written all the same
     evaluation = recommender.evaluate(split, ks) if split.test.total() else None
     recommender.save_results(run)
     if not group.is_first:
@@ -140,8 +152,11 @@ def train_split(
         "test_users": len(evaluation.users) if evaluation else 0,
         "seconds": round(time.perf_counter() - started, 1),
         **recommender.choice_record(),
+        **({} if diverged is None else {"diverged": {"step": diverged.step}}),
     }
     run.write_metrics(metrics)
+    if diverged is not None:
+        raise diverged
     return RunResult(run.path, metrics)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,11 @@ import torch
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
 from recsieve.sampling import Sampler
+from recsieve.tensor_file import is_finite
 from recsieve.training.history import History
 from recsieve.training.memory import InteractionMemory
 from recsieve.training.selection import Selection, learned_labels
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 
 # Steps made in one go where nothing is to be done between: enough that Python's share of the time is small.
 AT_ONCE = 64
+
+# A mean cross-entropy that no training comes back from: it begins at log 2, and at a learning rate of 1 is about 10.
+MOST_LOSS = 1000.0
 
 Validate = Callable[[int], float]  # the step in, a score out; higher is better
 
@@ -102,7 +107,20 @@ class Training:
     def run(
         self, validate: Validate, save: Callable[[dict[str, Any]], None] | None = None
     ) -> Iterator[Trained | Validated]:
-        """Train to the end, yielding what happens; the model ends with the weights that were selected."""
+        """Train to the end, yielding what happens; the model ends with the weights that were selected.
+
+        So it does where the training diverges, which is an error.
+        """
+        try:
+            yield from self._go_on(validate, save)
+        except DivergedError:
+            self._end()
+            raise
+        self._end()
+
+    def _go_on(
+        self, validate: Validate, save: Callable[[dict[str, Any]], None] | None
+    ) -> Iterator[Trained | Validated]:
         plan = self.plan
         self.model.train()
         self.loss.train()
@@ -112,12 +130,15 @@ class Training:
             stretches = self.sampler.stretches(epoch, plan.batch_size, within, [s - self.step + within for s in stops])
             for self.step, rows in zip(stops, stretches, strict=True):
                 reduced, losses, weights = self._steps.stretch(rows, plan.batch_size)
+                self._check_finite(reduced)
                 self.history.add(reduced, losses, weights, rows.ids)
                 self._remember(losses, weights, rows.ids)
                 validating = self._due(plan.validate_every)
                 saving = save is not None and (validating or self._due(plan.checkpoint_every))
                 if self.step % self._report_every == 0 or validating or saving:
                     loss = self.history.close_row(self.step, epoch)
+                    if not self.history.mean_loss < MOST_LOSS:
+                        raise self._diverged(self.step, self.history.mean_loss)
                     yield Trained(self.step, epoch, self.total_steps, loss)
                 if validating:
                     yield self._validate(validate, epoch)
@@ -125,9 +146,26 @@ class Training:
                     save(self.state_dict())
                 if self.selection.exhausted:
                     break
+
+    def _end(self) -> None:
         if self.selection.weights:
             self.model.load_state_dict(self.selection.weights)
         self.model.eval()
+
+    def _check_finite(self, reduced: list[float]) -> None:
+        """Stop at the first of some steps whose loss is no number; it is the same on all ranks."""
+        if not math.isfinite(sum(reduced)):
+            at = next((place for place, loss in enumerate(reduced) if not math.isfinite(loss)), len(reduced) - 1)
+            raise self._diverged(self.step - len(reduced) + 1 + at, reduced[at])
+
+    def _diverged(self, step: int, loss: float) -> DivergedError:
+        best, rate = self.selection, self.plan.learning_rate
+        kept = f"the weights of step {best.best_step} are kept" if best.weights else "no weights were kept"
+        return DivergedError(
+            f"the training diverged by step {step}, where the loss is {loss:.4g} ({kept}): give a smaller learning "
+            f"rate than {rate:g}, e.g. {rate / 10:g}.",
+            step,
+        )
 
     def _stops(self, epoch: int) -> list[int]:
         """The steps of the rest of an epoch after which something is to be done, and some between."""
@@ -149,6 +187,8 @@ class Training:
     def _validate(self, validate: Validate, epoch: int) -> Validated:
         self.optimizer.flush()
         self.model.eval()
+        if self.data.group.any(not all(map(is_finite, self.model.state_dict().values()))):
+            raise self._diverged(self.step, math.nan)
         score = validate(self.step)
         best = self.selection.consider(self.model, score, self.step)
         self.model.train()

@@ -30,8 +30,8 @@ class Selection:
     weights: dict[str, Tensor] = field(default_factory=dict)
 
     def consider(self, model: Model, score: float, step: int) -> bool:
-        """Take a validation score (higher is better) into account; True if it is the best so far."""
-        better = score > self.best_score or not self.weights
+        """Take a validation score (higher is better) into account; True if it is the best so far, as NaN never is."""
+        better = score > self.best_score or not (self.weights or math.isnan(score))
         if better:
             self.best_score, self.best_step, self.without_progress = score, step, 0
             self.weights = copy_weights(model)
