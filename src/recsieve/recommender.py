@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -102,25 +103,27 @@ class Recommender:
             training.load_state_dict(load_checkpoint(checkpoint, group))
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
         validate = criterion(self.settings, training, split) if judge is None else lambda step: judge(training)
+        measured = judge is not None or split.validation.total() > 0
         try:
             for event in training.run(validate, save):
                 if isinstance(event, Validated):
+                    event = event if measured else replace(event, score=math.nan)  # what selects the last is no score
                     self.validations.append(event)
                 if progress is not None:
                     progress(event)
         except DivergedError:
             if training.selection.weights:
-                self._keep(training, split)
+                self._keep(training, split, measured)
             raise
-        self._keep(training, split)
+        self._keep(training, split, measured)
         return self
 
-    def _keep(self, training: Training, split: Split) -> None:
+    def _keep(self, training: Training, split: Split, measured: bool) -> None:
         """Become what a training has selected."""
         best = training.selection
         self.selected = {
             "step": best.best_step,
-            "score": best.best_score,
+            "score": best.best_score if measured else math.nan,
             "epoch": best.best_step / training.steps_per_epoch,
         }
         self.converged = best.exhausted

@@ -46,6 +46,7 @@ def write(tmp_path):
         ("user,item\na,x\nb,y\n", ("--denoiser", "trunc"), ("truncated",)),
         ("user,item\na,x\nb,y\n", ("--beta", 1), ("no knob 'beta'",)),
         ("user,item\na,x\nb,y\n", ("--max-drop-rate", 1.5), ("max_drop_rate is 1.5",)),
+        ("user,item\na,x\nb,y\n", ("--drop-positives", 1.5), ("drop_positives is 1.5",)),
         ("user,item\na,x\nb,y\n", ("--select-by", "accuracy"), ("select_by",)),
         ("user,item\na,x\nb,y\n", ("--learning-rate", -1), ("learning_rate",)),
         ("user,item\na,x\nb,y\n", ("--corruption", 0.5), ("no option 'corruption'",)),
@@ -74,6 +75,16 @@ def test_a_missing_file_is_named(recsieve, tmp_path):
 def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text):
     answer = recsieve("train", write(text), "--epochs", 1, "--out", tmp_path / "run")
     assert answer.code == 0, answer.err
+    assert recsieve("recommend", tmp_path / "run").code == 0
+
+
+def test_what_cannot_be_measured_is_said_and_no_step_is_shown_as_a_score(recsieve, write, tmp_path, caplog):
+    answer = recsieve("train", write("user,item\na,x\n"), "--epochs", 3, "--out", tmp_path / "run")
+    assert answer.code == 0
+    assert "no validation data" in caplog.text
+    assert "best" not in answer.err
+    assert "the test part is empty" in answer.out
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["selected"]["score"] is None
     assert recsieve("recommend", tmp_path / "run").code == 0
 
 

@@ -109,10 +109,10 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_before_anything_is_saved
 def test_weights_that_are_no_numbers_are_never_selected(small_data):
     training = make_training(small_data(), epochs=3)
     events = training.run(lambda step: 1.0)
+    next(event for event in events if event.step == training.steps_per_epoch)  # the last before the first validation
+    training.model.item.weight.data[0] = float("nan")
     with pytest.raises(DivergedError):
-        for event in events:
-            if event.step == training.steps_per_epoch:  # the last before the first validation
-                training.model.item.weight.data[0] = float("nan")
+        list(events)
     assert not training.selection.weights
 
 
