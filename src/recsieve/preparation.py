@@ -10,19 +10,41 @@ import torch
 
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import Denoiser, make_denoiser
-from recsieve.errors import ConfigError
+from recsieve.denoisers import DENOISERS, Denoiser, make_denoiser
+from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.groups import some_users
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR, Model
 from recsieve.sampling import Sampler
-from recsieve.settings import Settings, parse_criterion
+from recsieve.settings import AUTO, Settings, parse_criterion
 from recsieve.training import InteractionMemory, Training
-from recsieve.training.selection import own_loss
+from recsieve.training.selection import own_loss, require_flags
 from recsieve.training.sharded import ShardedModel
 
 log = logging.getLogger(__name__)
+
+
+def check_possible(settings: Settings, split: Split) -> None:
+    """Say what the data lacks for these settings, before anything is written or trained."""
+    train, validation, group = split.train, split.validation, split.train.group
+    if train.total() == 0:
+        raise DataError("there are no interactions to train on: give at least one.")
+    if settings.denoiser == AUTO:
+        if group.size > 1:
+            raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
+        if len(validation) == 0:
+            raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
+    told = (MODELS[settings.model], DENOISERS.get(settings.denoiser))
+    if any(getattr(kind, "learns_from_flags", False) for kind in told):
+        require_flags(train)
+    if settings.select_by.startswith("clean-") and validation.total():
+        if not group.any(validation.has_flags):
+            raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
+        if not group.any(bool((~validation.is_false_positive).any())):
+            raise ConfigError(
+                f"select_by is '{settings.select_by}', but all of the validation data is noise: give e.g. 'ndcg@20'."
+            )
 
 
 def prepare_training(
@@ -58,8 +80,6 @@ def criterion(settings: Settings, training: Training, split: Split) -> Callable[
         )  # fmt: skip
     metric, k, clean = parse_criterion(settings.select_by)
     if clean:
-        if not group.any(validation.has_flags):
-            raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
         validation = validation.take(~validation.is_false_positive)
     relevant = some_users(validation, settings.validation_users).csr
     return lambda step: evaluate(training.model, relevant, split.train.csr, [k], group=group).overall[f"{metric}@{k}"]

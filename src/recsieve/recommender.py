@@ -28,7 +28,7 @@ from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.models import MODELS, Model
 from recsieve.models.base import empty_table, tables_by
 from recsieve.models.offset import Offset, OffsetModel
-from recsieve.preparation import criterion, prepare_training
+from recsieve.preparation import check_possible, criterion, prepare_training
 from recsieve.run_folder import RunFolder
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
 from recsieve.training import Event, InteractionMemory, Training, Validated
@@ -90,13 +90,10 @@ class Recommender:
             else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=self.settings.seed)
         )
         group = split.train.group
-        if split.train.total() == 0:
-            raise DataError("there are no interactions to train on: give at least one.")
+        check_possible(self.settings, split)
         if self.settings.denoiser == AUTO:
             if judge is not None or memory is not None:
                 raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
-            if group.size > 1:
-                raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         training = prepare_training(self.settings, split, self._denoiser, memory)
         if resume and checkpoint is not None:
@@ -139,8 +136,7 @@ class Recommender:
     ) -> Contest:
         """Train all that `auto` has to choose among, each with a checkpoint of its own, and choose."""
         settings = self.settings
-        if len(split.validation) == 0:
-            raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
+        check_possible(settings, split)
 
         def train(recipe: Recipe, data: Split) -> Recommender:
             path = None if checkpoint is None else checkpoint_of(recipe, data.train, checkpoint)

@@ -57,6 +57,11 @@ class RunFolder:
         return self.config.exists()
 
     @property
+    def begun(self) -> bool:
+        """Whether there is anything of a training: without it nothing is lost where another begins."""
+        return any(path.exists() for path in (self.checkpoint.parent, self.model, self.metrics))
+
+    @property
     def is_foreign(self) -> bool:
         """Whether the folder holds anything that is not of a run, which is killed before its configuration at worst."""
         if self.exists or not self.path.exists():

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recsieve.denoisers import DENOISERS
+from recsieve.data.interactions import CSR
+from recsieve.denoisers import DENOISERS, make_denoiser
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models import MODELS
 from recsieve.training import TrainingPlan
@@ -83,9 +88,44 @@ def make_settings(values: dict[str, Any]) -> Settings:
     for name in settings.model_options:
         if name not in known:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
+    _check_model(settings)
+    _check_denoiser(settings)
     if settings.shard_tables:
         check_shardable(MODELS[settings.model], settings.model_options.get("factors"))
     return settings
+
+
+def _check_model(settings: Settings) -> None:
+    """Make the model once for one user and one item, which fails where an option is wrong."""
+    options = dict(settings.model_options)
+    factors = options.get("factors", 1)
+    if isinstance(factors, bool) or not isinstance(factors, int) or factors < 1:
+        raise ConfigError(f"factors is {factors!r}, but it is the size of the vectors: give a whole number from 1.")
+    one = CSR(np.array([0, 1], np.int64), np.zeros(1, np.int32), 1)
+    small = options | ({"factors": 1} if "factors" in options else {})  # whether they fit memory is seen with the data
+    with _explaining(f"the model {settings.model}", options):
+        MODELS[settings.model](one, torch.Generator(), **small)
+
+
+def _check_denoiser(settings: Settings) -> None:
+    """Make the strategy once, which fails where an option is wrong; those of `auto` are checked before."""
+    if settings.denoiser in (AUTO, CUSTOM):
+        return
+    with _explaining(f"the strategy {settings.denoiser}", settings.denoiser_options):
+        make_denoiser(
+            settings.denoiser, settings.denoiser_options, steps_per_epoch=1, negatives=settings.negatives,
+            popularity=torch.ones(1),
+        )  # fmt: skip
+
+
+@contextmanager
+def _explaining(what: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Text in the place of a number, or a number in that of a text, in one line."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        given = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+        raise ConfigError(f"{what} cannot be made with {given}: {error}.") from None
 
 
 def _check_name(kind: str, name: str, registry: Iterable[str]) -> None:
@@ -97,7 +137,7 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     """Take "ndcg@20" or "clean-recall@50" apart: metric, list length, and whether only true positives count."""
     clean = select_by.startswith("clean-")
     metric, _, k = select_by.removeprefix("clean-").partition("@")
-    if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not k.isdigit() or int(k) < 1:
+    if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
         raise ConfigError(
             f"select_by is '{select_by}', but it says which of the models along the way is kept: give a metric on the "
             "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), or 'own-loss'."

@@ -78,6 +78,48 @@ def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text
     assert recsieve("recommend", tmp_path / "run").code == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("train", ("--drop-positives", 1.5)),
+        ("train", ("--beta", 0.1)),
+        ("train", ("--model", "cdae", "--corruption", 2)),
+        ("train", ("--model", "cdae", "--activation", "step")),
+        ("train", ("--select-by", "clean-ndcg@5")),
+        ("train", ("--select-by", "ndcg@²")),
+        ("train", ("--denoiser", "negative-feedback")),
+        ("train", ("--model", "nmtr")),
+        ("train", ("--log", "tensorbord")),
+        ("train", ("--time", "nothing")),
+        ("compare", ("--select-by", "clean-ndcg@5")),
+        ("compare", ("--strategies", "keep-all,negative-feedback")),
+        ("compare", ("--noise", "disliked:0.1", "--seeds", 2)),
+        ("tune", ("--select-by", "clean-ndcg@5")),
+        ("tune", ("--strategies", "negative-feedback")),
+        ("audit", ("--threshold", 0.5)),
+        ("audit", ("--user", "nothing")),
+    ],
+)
+def test_a_bad_option_leaves_nothing_behind(recsieve, log, tmp_path, command, options):
+    known = () if "--user" in options else ("--user", "customer")
+    assert refused(recsieve(command, log, *known, "--item", "product", *options, "--out", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_any_training_does_not_block_the_next(recsieve, log, columns, tmp_path, monkeypatch):
+    from recsieve.recommender import Recommender
+
+    def fail(self, *given, **named):
+        raise OSError("no memory for it")
+
+    train = ("train", log, *columns, "--epochs", 1, "--out", tmp_path / "run")
+    with monkeypatch.context() as patched:
+        patched.setattr(Recommender, "fit", fail)
+        assert refused(recsieve(*train), "no memory")
+    assert (tmp_path / "run" / "config.toml").exists()
+    assert recsieve(*train, "--seed", 1).code == 0
+
+
 def test_what_cannot_be_measured_is_said_and_no_step_is_shown_as_a_score(recsieve, write, tmp_path, caplog):
     answer = recsieve("train", write("user,item\na,x\n"), "--epochs", 3, "--out", tmp_path / "run")
     assert answer.code == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recsieve.cli.options import Columns, Data, Json, KCore, Seed, reads_log
-from recsieve.errors import ConfigError
+from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from recsieve.audit import Audit
@@ -45,6 +45,7 @@ def audit(
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
+    from recsieve.audit.labelled import enough_labels
     from recsieve.data.loading import load_log
     from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
@@ -54,6 +55,11 @@ def audit(
     with locked(folder):
         with _progress() as progress:
             log = load_log(data, k_core=k_core, **columns)
+            if threshold is not None and not enough_labels(log):
+                raise DataError(
+                    "there are too few labels for a probability of noise, which --threshold is of: mark more "
+                    "false positives, or give a --share."
+                )
             found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
         found.save(folder)
         page = write_audit_page(folder)

@@ -11,9 +11,9 @@ from typing import Any
 
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe, fingerprint
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import RunError
 from recsieve.experiments.conclusions import conclude, group_runs
-from recsieve.experiments.config import ComparisonConfig, Noise, cores
+from recsieve.experiments.config import ComparisonConfig, Noise, cores, run_settings
 from recsieve.experiments.machine import free_memory
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
@@ -24,7 +24,9 @@ from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
 from recsieve.lock import locked
+from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
+from recsieve.settings import make_settings
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +79,9 @@ def run_comparison(
 def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[str, Prepared]:
     """Read the data once, and write one split for each kind of noise."""
     split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
-    if config.select_by.startswith("clean-") and not split.validation.has_flags:
-        raise ConfigError(f"select_by is '{config.select_by}', but it is not known which interactions are noise.")
+    for strategy in config.strategies.values():
+        for model in config.models:
+            check_possible(make_settings(run_settings(config, model, strategy, seed=0)), split)
     return {noise.name: _prepare_noise(split, noise, out) for noise in config.noise}
 
 
@@ -86,13 +89,17 @@ def _prepare_noise(split: Split, noise: Noise, out: Path) -> Prepared:
     noisy = with_noise(split, noise)
     run = RunFolder(out / "data" / noise.name.replace(" ", ""))
     mark = fingerprint(noisy.train)
-    if run.interactions.exists():
+    if run.interactions.exists() and _any_begun(out / "runs"):
         if fingerprint(run.read_split().train) != mark:
             raise RunError(f"the data has changed since {out} was begun: begin anew in another folder.")
     else:
         run.write_split(noisy)
     facts = describe(noisy.train) | {"test": len(noisy.test), "validation": len(noisy.validation)}
     return Prepared(run.path, mark, noisy.train.has_flags, facts, _memory(noisy))
+
+
+def _any_begun(runs: Path) -> bool:
+    return runs.exists() and any(RunFolder(folder).begun for folder in runs.iterdir())
 
 
 def _memory(split: Split) -> int:
@@ -115,7 +122,7 @@ def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: i
 def _is_finished(task: TrialTask, mark: str) -> bool:
     """Whether the run is there; one that was begun with other settings is refused."""
     run = RunFolder(task.folder)
-    if run.exists:
+    if run.exists and run.begun:
         check_same(run, task.cell.settings, mark)
         users = run.read_config()["data"].get("validation_users")
         if users != task.validation_users:

@@ -8,14 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recsieve.data.injection import MECHANISMS
-from recsieve.denoisers import make_denoiser
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.run import DataSource
-from recsieve.settings import AUTO, Positive, first_problem, make_settings, parse_criterion
+from recsieve.settings import Positive, first_problem, make_settings, parse_criterion
 
 NATURAL = "natural"  # the noise that the data has, known or not
 
@@ -93,7 +91,6 @@ def make_config(values: dict[str, Any]) -> ComparisonConfig:
     for strategy in config.strategies.values():
         for model in config.models:
             make_settings(run_settings(config, model, strategy, seed=0))
-        _check_knobs(strategy, config.negatives)
     return config
 
 
@@ -132,16 +129,6 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
         "learning_rate": strategy.learning_rate or config.learning_rate,
         "seed": seed,
     }
-
-
-def _check_knobs(strategy: Strategy, negatives: int) -> None:
-    """Make the strategy once, which fails where a knob is wrong; those of `auto` are checked with the settings."""
-    if strategy.denoiser == AUTO:
-        return
-    popularity = torch.ones(1)
-    make_denoiser(
-        strategy.denoiser, strategy.denoiser_options, steps_per_epoch=1, negatives=negatives, popularity=popularity
-    )
 
 
 def _check_metric(metric: str) -> None:

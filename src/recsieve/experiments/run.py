@@ -18,6 +18,7 @@ from recsieve.data.statistics import fingerprint
 from recsieve.errors import DivergedError, RunError
 from recsieve.group import ALONE, Group
 from recsieve.lock import locked
+from recsieve.preparation import check_possible
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
@@ -122,6 +123,7 @@ def train_split(
 ) -> RunResult:
     """Train on a split that is read already, or on a rank's share of one."""
     group = split.train.group
+    check_possible(settings, split)
     about = about | {"fingerprint": fingerprint(split.train)}
     if group.any(group.is_first and resume and run.exists):
         if group.is_first:
@@ -162,7 +164,7 @@ def train_split(
 
 def check_out(run: RunFolder, *, resume: bool) -> None:
     """Refuse a folder that holds something that would be damaged."""
-    if run.exists and not resume:
+    if run.begun and not resume:
         raise RunError(f"{run.path} already holds a run: go on with it by --resume, or give another folder by --out.")
     if run.path.is_file():
         raise RunError(f"{run.path} is a file, but a run is a folder: give another name by --out.")

@@ -33,6 +33,7 @@ from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
 from recsieve.lock import locked
+from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
 from recsieve.settings import make_settings
 
@@ -74,6 +75,8 @@ def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     split = load_split(config.data, split, ("train", "validation"), "knobs are chosen")
     run = RunFolder(out / "data")
     settings = make_settings(shared_settings(config))
+    for strategy in config.strategies:
+        check_possible(settings.model_copy(update={"denoiser": strategy}), split)
     about = {"fingerprint": fingerprint(split.train)}
     if run.exists:
         check_same(run, settings, about["fingerprint"])

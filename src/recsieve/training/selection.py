@@ -55,12 +55,17 @@ def learned_labels(model: Model, loss: DenoisedLoss, data: Interactions) -> NDAr
     """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
     if not (model.learns_from_flags or getattr(loss.denoiser, "learns_from_flags", False)):
         return None
+    require_flags(data)
+    return (~data.is_false_positive).astype(np.float32)
+
+
+def require_flags(data: Interactions) -> None:
+    """Say what is missing where noise has to be known."""
     if not data.group.any(data.has_flags):
         raise ConfigError(
             "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
             'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
         )
-    return (~data.is_false_positive).astype(np.float32)
 
 
 @torch.no_grad()
