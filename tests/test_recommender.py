@@ -11,6 +11,7 @@ from recsieve.audit.pair_scores import PairScores
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.training import InteractionMemory
+from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
 QUICK = {"epochs": 3, "batch_size": 64}
 
@@ -84,6 +85,41 @@ def test_an_unknown_id_is_reported_as_it_was_given(of_numbers):
         of_numbers.recommend([3, "alice"])
     assert of_numbers.recommend([3, "alice"], k=1, unknown="popular")["user"].to_list() == ["3", "alice"]
     assert of_numbers.recommend([3, 99], k=1, unknown="popular")["user"].to_list() == [3, 99]
+
+
+def _of_a_stranger(change, path):
+    state = load_checkpoint(path)
+    change(state)
+    save_checkpoint(path, state)
+
+
+def _rows_of_adam(state):
+    return next(entry for entry in state["optimizer"]["state"].values() if "last_step" in entry)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: _rows_of_adam(state)["last_step"].fill_(2**30),
+        lambda state: _rows_of_adam(state)["last_step"].fill_(-5),
+        lambda state: _rows_of_adam(state).update(last_step=torch.zeros(1, dtype=torch.int32)),
+        lambda state: _rows_of_adam(state).update(last_step=_rows_of_adam(state)["last_step"].long()),
+        lambda state: _rows_of_adam(state).update(exp_avg=torch.zeros(2, 2)),
+        lambda state: _rows_of_adam(state).pop("learning_rates"),
+        lambda state: state.update(step=-1),
+        lambda state: state.update(step="1"),
+        lambda state: state.update(step=10**9),
+        lambda state: state.pop("optimizer"),
+        lambda state: state.update(model={}),
+        lambda state: state.update(history=3),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_one_line_and_never_reaches_a_kernel(split, tmp_path, change):
+    path = tmp_path / "state.safetensors"
+    Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path)
+    _of_a_stranger(change, path)
+    with pytest.raises(RunError):
+        Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
 
 
 def test_asking_before_training_is_an_error():

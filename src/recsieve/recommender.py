@@ -97,7 +97,7 @@ class Recommender:
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         training = prepare_training(self.settings, split, self._denoiser, memory)
         if resume and checkpoint is not None:
-            training.load_state_dict(load_checkpoint(checkpoint, group))
+            _take_up(training, checkpoint)
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
         validate = criterion(self.settings, training, split) if judge is None else lambda step: judge(training)
         measured = judge is not None or split.validation.total() > 0
@@ -345,6 +345,16 @@ def _describe(denoiser: Denoiser) -> dict[str, Any]:
             knobs = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
             return {"denoiser": name, "denoiser_options": knobs}
     return {"denoiser": CUSTOM}
+
+
+def _take_up(training: Training, checkpoint: Path) -> None:
+    """Go on where a checkpoint was written; one that does not fit is told in one line."""
+    state = load_checkpoint(checkpoint, training.data.group)
+    try:
+        training.load_state_dict(state)
+    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunError(f"{checkpoint} does not fit this training ({reason}): begin anew in another folder.") from None
 
 
 def _texts(users: Iterable[Any] | str | int) -> pl.Series:

@@ -206,6 +206,8 @@ class Training:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not isinstance(state["step"], int) or not 0 <= state["step"] <= self.total_steps:
+            raise RunError(f"the checkpoint is at step {state['step']!r}, but the training has {self.total_steps}.")
         self.step = state["step"]
         self.model.load_state_dict(state["model"])
         self.loss.set_extra_state(state["loss"])
