@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recsieve.cli.options import Columns, Data, Json, KCore, Seed, reads_log
-from recsieve.errors import ConfigError
+from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from recsieve.audit import Audit
@@ -48,26 +48,34 @@ def audit(
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
+    from recsieve.audit.labelled import enough_labels
     from recsieve.data.columns import Names
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.log_rows import log_rows
+    from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
-    with _progress() as progress:
-        log = load_log(data, k_core=k_core, **columns)
-        found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
-    found.save(folder)
-    page = write_audit_page(folder)
     names = Names(**{name: columns[name] for name in ("user", "item", "time", "weight")})
-    files = found.export(
-        folder,
-        share=0.1 if share is None and threshold is None else share,
-        threshold=threshold,
-        csv=csv,
-        rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns["header"]),
-    )
+    with locked(folder):
+        with _progress() as progress:
+            log = load_log(data, k_core=k_core, **columns)
+            if threshold is not None and not enough_labels(log):
+                raise DataError(
+                    "there are too few labels for a probability of noise, which --threshold is of: mark more "
+                    "false positives, or give a --share."
+                )
+            found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
+        found.save(folder)
+        page = write_audit_page(folder)
+        files = found.export(
+            folder,
+            share=0.1 if share is None and threshold is None else share,
+            threshold=threshold,
+            csv=csv,
+            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns["header"]),
+        )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
         return

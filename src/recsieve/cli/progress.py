@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -37,7 +38,7 @@ def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callab
                 case Trained():
                     note = f"loss {event.loss:.4f} {best}"
                     bar.update(task, completed=event.step, total=event.total_steps, note=note)
-                case Validated(best=True):
+                case Validated(best=True) if not math.isnan(event.score):
                     best = f"best {criterion} {event.score:.4f}"
                 case Began():
                     best = ""

@@ -57,9 +57,7 @@ def _write_folder(run: Path, user: list[str] | None, k: int, out: Path, *, inclu
 
     if user:
         raise ConfigError(f"{out} is a folder of the lists of all users: leave --user out, or give a .parquet file.")
-    with join() as group:
-        with users_progress("recommend") if group.is_first else nullcontext() as progress:
-            lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
-        group.any(False)  # all have ended
+    with join() as group, users_progress("recommend") if group.is_first else nullcontext() as progress:
+        lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
     if group.is_first:
         typer.echo(f"lists of {lists.users:,} users, Parquet parts: {lists.n_parts:,}, in {out}")

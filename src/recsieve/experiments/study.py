@@ -17,6 +17,7 @@ from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.experiments.machine import machine, versions
 from recsieve.experiments.run import DataSource
 from recsieve.files import write_text
+from recsieve.lock import is_begun
 
 FORMAT = 1
 
@@ -25,7 +26,7 @@ def check_folder(out: Path, what: str) -> None:
     """Refuse a place that holds something else than a study of this kind."""
     if out.is_file():
         raise RunError(f"{out} is a file, but a {what} is a folder: give another name.")
-    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
+    if is_begun(out) and not (out / "data").exists():
         raise RunError(f"{out} holds files that are not a {what} of recsieve: give another folder.")
 
 
