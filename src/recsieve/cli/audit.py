@@ -1,8 +1,6 @@
 """recsieve audit"""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,12 +43,13 @@ def audit(
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
+    from recsieve.cli.progress import show_progress
     from recsieve.data.loading import load_log
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
-    with _progress() as progress:
+    with show_progress("reading and compiling") as progress:
         log = load_log(data, k_core=k_core, **columns)
         found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
     found.save(folder)
@@ -78,23 +77,3 @@ def _tell(found: "Audit") -> None:
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     Console().print(table)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Draw a bar with an estimate of the time left; before the first training, a line says what is done."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    shown = (TextColumn("{task.description}"), BarColumn(30), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*shown, TextColumn("of at most"), TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("reading and compiling", total=1.0)
-        yield lambda what, done: bar.update(task, description=what, completed=done)
