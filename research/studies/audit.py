@@ -72,7 +72,7 @@ class SeedTask:
         for done, (share, path) in enumerate(self.files.items(), start=1):
             if not path.exists():
                 write_result(path, _measure(data, self.folder / f"seed-{self.seed}", self.seed, share))
-            reporter.tell(done, None)
+            reporter.tell(done)
 
 
 def run_study(

@@ -70,7 +70,7 @@ class SeedTask:
         split, left = _load(self.config), self.left()
         for name in left:
             _run(split, self.config, self.folder, self.seed, name, reporter)
-            reporter.tell(len(SETTINGS) - len(left) + left.index(name) + 1, None)
+            reporter.tell(len(SETTINGS) - len(left) + left.index(name) + 1)
 
 
 def run_study(
