@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,14 +20,13 @@ from recsieve.errors import ConfigError, RunError
 from recsieve.files import replacing, write_text
 from recsieve.group import ALONE, Group
 from recsieve.lock import locked
+from recsieve.progress import Advanced, Progress, unheard
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
 
 PART_ROWS = 1_000_000  # about as many in a part: little to hold in memory, little to lose, and not too many files
 BLOCK_USERS = 4096  # ranked between two reports of progress
 ABOUT = "_lists.json"  # readers of such folders leave out what begins with an underscore
-
-Progress = Callable[[int, int], None]  # users done, of how many
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def write_lists(
     *,
     exclude_seen: bool = True,
     group: Group = ALONE,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Lists:
     """Write the k best items of every user, with the columns of `Recommender.recommend`; goes on where it was stopped.
 
@@ -81,31 +79,21 @@ def write_lists(
     return lists
 
 
-def _write_parts(recommender: Recommender, folder: Path, lists: Lists, group: Group, progress: Progress | None) -> None:
+def _write_parts(recommender: Recommender, folder: Path, lists: Lists, group: Group, progress: Progress) -> None:
     """Write those of a rank's parts that are missing."""
     own = range(group.rank, lists.n_parts, group.size)
     missing = [part for part in own if not part_path(folder, part).exists()]
-    count = _Count(progress, total=sum(len(lists.users_of(part)) for part in own))
-    count.add(count.total - sum(len(lists.users_of(part)) for part in missing))
+    total = sum(len(lists.users_of(part)) for part in own)
+    done = total - sum(len(lists.users_of(part)) for part in missing)
+    progress(Advanced("recommend", done, total, "users"))
     seen = recommender.interacted() if lists.exclude_seen and missing else None
     for part in missing:
         users, frames = lists.users_of(part), []
         for block in blocks(len(users), BLOCK_USERS):
             frames.append(recommender.lists_for(np.array(users[block], np.int32), lists.k, seen))
-            count.add(len(users[block]))
+            done += len(users[block])
+            progress(Advanced("recommend", done, total, "users"))
         _write(pl.concat(frames), part_path(folder, part))
-
-
-class _Count:
-    """Tells how many users are done."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self.total, self._done = progress, total, 0
-
-    def add(self, users: int) -> None:
-        self._done += users
-        if self._progress is not None:
-            self._progress(self._done, self.total)
 
 
 def part_path(folder: Path | str, part: int) -> Path:

@@ -1,8 +1,6 @@
 """recsieve audit"""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +47,7 @@ def audit(
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
     from recsieve.audit.labelled import enough_labels
+    from recsieve.cli.progress import show_progress
     from recsieve.data.columns import Names
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.log_rows import log_rows
@@ -59,7 +58,7 @@ def audit(
     check_folder(folder)
     names = Names(**{name: columns[name] for name in ("user", "item", "time", "weight")})
     with locked(folder):
-        with _progress() as progress:
+        with show_progress("reading and compiling") as progress:
             log = load_log(data, k_core=k_core, **columns)
             if threshold is not None and not enough_labels(log):
                 raise DataError(
@@ -96,23 +95,3 @@ def _tell(found: "Audit") -> None:
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     Console().print(table)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Draw a bar with an estimate of the time left; before the first training, a line says what is done."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    shown = (TextColumn("{task.description}"), BarColumn(30), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*shown, TextColumn("of at most"), TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("reading and compiling", total=1.0)
-        yield lambda what, done: bar.update(task, description=what, completed=done)

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.data.splitting import Split
-from recsieve.data.statistics import describe, fingerprint
-from recsieve.errors import RunError
+from recsieve.data.statistics import describe
 from recsieve.experiments.conclusions import conclude, group_runs
 from recsieve.experiments.config import ComparisonConfig, Noise, run_settings
 from recsieve.experiments.machine import cores, free_memory
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
 from recsieve.experiments.pool import Progress, run_all
-from recsieve.experiments.study import check_folder, how_made, load_split, write_result
+from recsieve.experiments.study import check_folder, how_made, keep_split, load_split, write_result
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
@@ -77,15 +76,10 @@ def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[s
 
 def _prepare_noise(split: Split, noise: Noise, out: Path) -> Prepared:
     noisy = with_noise(split, noise)
-    run = RunFolder(out / "data" / noise.name.replace(" ", ""))
-    mark = fingerprint(noisy.train)
-    if run.interactions.exists() and _any_begun(out / "runs"):
-        if fingerprint(run.read_split().train) != mark:
-            raise RunError(f"the data has changed since {out} was begun: begin anew in another folder.")
-    else:
-        run.write_split(noisy)
+    folder = out / "data" / noise.name.replace(" ", "")
+    mark = keep_split(folder, noisy, begun=_any_begun(out / "runs"))
     facts = describe(noisy.train) | {"test": len(noisy.test), "validation": len(noisy.validation)}
-    return Prepared(run.path, mark, noisy.train.has_flags, facts, _memory(noisy))
+    return Prepared(folder, mark, noisy.train.has_flags, facts, _memory(noisy))
 
 
 def _task(cell: Cell, data: Prepared, out: Path, config: ComparisonConfig) -> TrialTask:
