@@ -14,7 +14,6 @@ from recsieve.data.statistics import describe, fingerprint
 from recsieve.errors import ConfigError, RunError
 from recsieve.experiments.conclusions import conclude, group_runs
 from recsieve.experiments.config import ComparisonConfig, Noise, cores
-from recsieve.experiments.machine import free_memory
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
 from recsieve.experiments.pool import Progress, Started, run_all
@@ -23,6 +22,7 @@ from recsieve.experiments.study import check_folder, how_made, load_split, write
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
+from recsieve.memory import free_memory
 from recsieve.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
