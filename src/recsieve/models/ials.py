@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +54,7 @@ class IALS:
                 "give a number above 0, e.g. 0.1."
             )
         if not 0 < self.l2 < math.inf:
-            raise ConfigError(
-                f"l2 is {self.l2}, but it holds vectors back: give a number above 0, e.g. 0.01."
-            )
+            raise ConfigError(f"l2 is {self.l2}, but it holds vectors back: give a number above 0, e.g. 0.01.")
         if self.sweeps < 1:
             raise ConfigError(f"sweeps is {self.sweeps}, but both sides are solved once in each: give 1 or more.")
 
@@ -101,18 +100,24 @@ class Sweeps(Fitting):
             rotate(self._users, self._items, cores)
 
     def advance(self) -> float:
-        users, items, alpha0 = self._users, self._items, self._options.alpha0
         confidences = self._confidences()
-        l2 = self._l2(self._train.users, confidences, items), self._l2(self._train.items, confidences, users)
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            solve(users, items, self._by_user, confidences, alpha0 * _diagonal(items), l2[0], SWEEP_STEPS, cores)
-            prior = alpha0 * rotate(items, users, cores)
-            solve(items, users, self._by_item, confidences, prior, l2[1], SWEEP_STEPS, cores)
-            rotate(users, items, cores)
+            l2_users, l2_items = self._sweep(confidences, cores)
+            self._judge(cores)
+            self._rows.append(self._objective(confidences, l2_users, l2_items) / max(len(self._train), 1))
         self.step += 1
-        self._judge()
-        self._rows.append(self._objective(confidences, *l2) / max(len(self._train), 1))
         return self._rows[-1]
+
+    def _sweep(self, confidences: NDArray[np.float32], cores: Executor) -> tuple[NDArray[np.float32], ...]:
+        """Solve both sides; gives λ_u of the users and λ_i of the items."""
+        users, items, train, alpha0 = self._users, self._items, self._train, self._options.alpha0
+        l2_users = self._l2(train.users, confidences, train.n_users, train.n_items)
+        solve(users, items, self._by_user, confidences, alpha0 * _diagonal(items), l2_users, SWEEP_STEPS, cores)
+        l2_items = self._l2(train.items, confidences, train.n_items, train.n_users)
+        prior = alpha0 * rotate(items, users, cores)
+        solve(items, users, self._by_item, confidences, prior, l2_items, SWEEP_STEPS, cores)
+        rotate(users, items, cores)
+        return l2_users, l2_items
 
     def _confidences(self) -> NDArray[np.float32]:
         """What interactions count in the next sweep: their weights, times those that the denoiser gives them."""
@@ -123,15 +128,15 @@ class Sweeps(Fitting):
         batch = LossBatch(losses, torch.ones_like(losses), self.step, users, items, torch.arange(len(losses)))
         return self._given * self._denoiser.weights(batch).float().numpy()
 
-    def _l2(self, rows: NDArray[np.int32], confidences: NDArray[np.float32], others: Tensor) -> NDArray[np.float32]:
+    def _l2(
+        self, rows: NDArray[np.int32], confidences: NDArray[np.float32], n_rows: int, n_others: int
+    ) -> NDArray[np.float32]:
         """λ_u = λ·(Σ_i c + α0·items) of all users, or λ_i of all items."""
-        n_rows = self._train.n_users if rows is self._train.users else self._train.n_items
         sums = np.bincount(rows, confidences, minlength=n_rows)
-        return (self._options.l2 * (sums + self._options.alpha0 * len(others))).astype(np.float32)
+        return (self._options.l2 * (sums + self._options.alpha0 * n_others)).astype(np.float32)
 
-    def _judge(self) -> None:
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            self._losses = (1 - dot_products(self._users, self._items, self._by_user, cores)) ** 2
+    def _judge(self, cores: Executor) -> None:
+        self._losses = (1 - dot_products(self._users, self._items, self._by_user, cores)) ** 2
 
     def _objective(
         self, confidences: NDArray[np.float32], l2_users: NDArray[np.float32], l2_items: NDArray[np.float32]
@@ -170,7 +175,8 @@ class Sweeps(Fitting):
         self._items.copy_(items)
         if "denoiser" in state:
             self._denoiser.load_state_dict(state["denoiser"])  # type: ignore[attr-defined]
-        self._judge()
+        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+            self._judge(cores)
 
 
 class FactorScorer(Scorer):
