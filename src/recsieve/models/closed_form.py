@@ -33,12 +33,18 @@ class ClosedForm(Fitting):
         return self._solved
 
 
-def weight_matrix(train: Interactions) -> csr_array:
-    """The weight of each pair, 1 where none are given: (users, items), float32; what weighs nothing is not in it."""
+def observed_weights(train: Interactions) -> csr_array:
+    """The weight of each pair, 1 where none are given: (users, items), float32; also what weighs nothing is in it."""
     values = np.ones(len(train), np.float32) if train.weight is None else train.weight
     matrix = csr_array((values, (train.users, train.items)), shape=(train.n_users, train.n_items))
-    matrix.eliminate_zeros()
     matrix.sort_indices()
+    return matrix
+
+
+def weight_matrix(train: Interactions) -> csr_array:
+    """The weight of each pair as above, without what weighs nothing."""
+    matrix = observed_weights(train)
+    matrix.eliminate_zeros()
     return matrix
 
 

@@ -20,7 +20,7 @@ from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll
 from recsieve.errors import ConfigError
 from recsieve.memory import free_memory
-from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
 from recsieve.models.item_item import DenseItemScorer
 from recsieve.models.item_products import gram_matrix
 from recsieve.models.learner import Run
@@ -59,7 +59,7 @@ class EASE:
 
     def solve(self, train: Interactions) -> DenseItemScorer:
         """The weights of all items for all items, and the profiles that they are applied to."""
-        weights = weight_matrix(train)
+        weights = self._weights(train)
         on_targets = self.weights == "targets" and bool((weights.data != 1).any())
         _require_memory(train.n_items, copies=3 if on_targets else 1)
         l2 = default_l2(train) if self.l2 is None else self.l2
@@ -68,7 +68,10 @@ class EASE:
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> DenseItemScorer:
         weights = checked(state, "weights", torch.float32, (train.n_items, train.n_items))
-        return DenseItemScorer("EASE", weight_matrix(train), weights, _PROFILES[self.weights])
+        return DenseItemScorer("EASE", self._weights(train), weights, _PROFILES[self.weights])
+
+    def _weights(self, train: Interactions) -> csr_array:
+        return observed_weights(train) if self.weights == "targets" else weight_matrix(train)
 
 
 def default_l2(train: Interactions) -> float:

@@ -27,7 +27,7 @@ from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked
 
 # Of conjugate gradients. In a sweep they start from the vectors of the last one; a new user starts from 0.
-SWEEP_STEPS, FOLD_IN_STEPS = 3, 100
+SWEEP_STEPS, FOLD_IN_STEPS = 2, 100
 
 
 @dataclass(frozen=True)
