@@ -13,6 +13,14 @@ from recsieve.models.ials import IALS
 from recsieve.models.learner import Run
 
 
+def test_what_is_not_given_suits_the_size_of_the_data(weighted):
+    train = weighted(zeros=0)
+    settled = IALS(alpha0=0.2).settled(train)
+    assert settled.factors == 64
+    assert settled.l2 * (len(train) / 30 + 0.2 * 20) == pytest.approx(4)
+    assert IALS(8, l2=0.5).settled(train) == (8, 0.1, 0.5, 16)
+
+
 class PlainIALS:
     """In NumPy: each row solved exactly, or by conjugate gradients with the prior as preconditioner."""
 
@@ -42,6 +50,8 @@ def gradients(matrix, right, prior, x):
     residual = right - matrix @ x
     scaled = direction = np.linalg.solve(prior, residual)
     for _ in range(ials.SWEEP_STEPS):
+        if residual @ scaled < 1e-20:
+            break
         step = residual @ scaled / (direction @ matrix @ direction)
         x = x + step * direction
         new_residual = residual - step * matrix @ direction
@@ -69,7 +79,7 @@ def test_each_sweep_is_that_of_plain_numpy(exact, begin, weighted, dense, monkey
 
 
 def test_few_steps_a_sweep_come_as_far_as_exact_sweeps(begin, weighted, monkeypatch):
-    train, options = weighted(60, 40), IALS(factors=8, sweeps=16)
+    train, options = weighted(60, 40), IALS(factors=8, l2=0.01, sweeps=16)
     few, exact = begin(options, train), begin(options, train)
     few_losses = [few.advance() for _ in range(16)]
     monkeypatch.setattr(ials, "SWEEP_STEPS", 50)
@@ -105,7 +115,7 @@ class Recorder:
 def test_between_sweeps_a_denoiser_sees_the_loss_of_each_interaction_and_its_weights_are_factors_of_the_next(
     begin, weighted, dense
 ):
-    train, options, denoiser = weighted(), IALS(factors=4, sweeps=2), Recorder()
+    train, options, denoiser = weighted(), IALS(factors=4, l2=0.02, sweeps=2), Recorder()
     plain, fitting = PlainIALS(options, dense(train), 0, exact=False), begin(options, train, denoiser=denoiser)
     fitting.advance()
     assert not denoiser.batches  # there is nothing to judge by yet

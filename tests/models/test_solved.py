@@ -21,7 +21,7 @@ from recsieve.models.rp3beta import RP3Beta
 
 LEARNERS = {
     "popularity": Popularity(),
-    "ease": EASE(l2=5.0),
+    "ease": EASE(),
     "ease on targets": EASE(l2=5.0, weights="targets"),
     "cosine": ItemKNN("cosine", 5),
     "bm25": ItemKNN("bm25", 5),

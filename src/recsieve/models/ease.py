@@ -34,9 +34,10 @@ class EASE:
     """The linear map from each user's items to the others that errs least, B = 1 − P·diag(1/diag P) with
     P = (XᵀX + λ·1)⁻¹ (Steck, 2019).
 
-    `l2` is λ; without it, `default_l2` of the data. Weights of interactions enter by √w in X, and in the profiles that
-    are scored (`weights="profiles"`), or only in what is to be predicted (`"targets"`): then an interaction of weight 0
-    still tells what somebody likes. It takes items² × 4 bytes, or three times that with weights on targets.
+    `l2` is λ; without it, it suits the size of the data (`default_l2`). Weights of interactions enter by √w in X, and in
+    the profiles that are scored (`weights="profiles"`), or only in what is to be predicted (`"targets"`): then an
+    interaction of weight 0 still tells what somebody likes. It takes items² × 4 bytes, or three times that with weights
+    on targets.
     """
 
     l2: float | None = None
@@ -62,8 +63,9 @@ class EASE:
         weights = self._weights(train)
         on_targets = self.weights == "targets" and bool((weights.data != 1).any())
         _require_memory(train.n_items, copies=3 if on_targets else 1)
-        l2 = default_l2(train) if self.l2 is None else self.l2
-        solved = _solve_targets(weights, l2) if on_targets else _solve(_mapped(weights, np.sqrt), l2)
+        profiles = _mapped(weights, _PROFILES[self.weights])
+        l2 = default_l2(profiles) if self.l2 is None else self.l2
+        solved = _solve_targets(profiles, weights, l2) if on_targets else _solve(profiles, l2)
         return DenseItemScorer("EASE", weights, torch.from_numpy(solved), _PROFILES[self.weights])
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> DenseItemScorer:
@@ -74,8 +76,14 @@ class EASE:
         return observed_weights(train) if self.weights == "targets" else weight_matrix(train)
 
 
-def default_l2(train: Interactions) -> float:
-    return 500.0
+def default_l2(profiles: csr_array) -> float:
+    """Five times the mean of the Gram matrix's diagonal: of the interactions, or weights, of an item.
+
+    Of rules by size alone it came closest to the best of eight values from 20 to 2,000 by validation NDCG@20: within
+    2 % on ml-100k, ml-1m, movietweetings and steam. On modcloth, where hardly anything beats popularity, 1,000 is 8 %
+    better: what pairs of items tell is not known from the size of the data.
+    """
+    return 5 * float(np.square(profiles.data, dtype=np.float64).sum()) / profiles.shape[1] or 1.0
 
 
 def _mapped(matrix: csr_array, function: Callable[[NDArray[Any]], NDArray[Any]]) -> csr_array:
@@ -89,9 +97,8 @@ def _solve(profiles: csr_array, l2: float) -> NDArray[np.float32]:
     return inverse
 
 
-def _solve_targets(weights: csr_array, l2: float) -> NDArray[np.float32]:
+def _solve_targets(profiles: csr_array, weights: csr_array, l2: float) -> NDArray[np.float32]:
     """b_j = P·(Xᵀx̃_j − γ_j·e_j), X̃ = w ⊙ X, with the γ_j that makes b_jj 0."""
-    profiles = _mapped(weights, np.ones_like)
     inverse = _inverse_gram(profiles, l2)
     _mirror(inverse)
     solved = torch.from_numpy(inverse) @ torch.from_numpy(gram_matrix(profiles, weights))

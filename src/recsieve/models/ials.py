@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -37,12 +37,12 @@ class IALS:
 
     It minimises Σ_observed c·(1 − w_u·h_i)² + α0·Σ_all (w_u·h_i)² + Σ_u λ_u·‖w_u‖² + Σ_i λ_i·‖h_i‖², where c is the
     weight of an interaction, λ_u = λ·(Σ_i c + α0·items) and λ_i alike. A strategy judges (1 − w_u·h_i)² between sweeps,
-    and its weights are factors of c in the next. What is not given suits the size of the data (`default_factors`).
+    and its weights are factors of c in the next. What is not given suits the size of the data (`settled`).
     """
 
     factors: int | None = None
     alpha0: float = 0.1
-    l2: float = 0.01
+    l2: float | None = None
     sweeps: int = 16
 
     def __post_init__(self) -> None:
@@ -53,14 +53,14 @@ class IALS:
                 f"alpha0 is {self.alpha0}, but it is what a pair counts that was not observed, beside one that was: "
                 "give a number above 0, e.g. 0.1."
             )
-        if not 0 < self.l2 < math.inf:
+        if self.l2 is not None and not 0 < self.l2 < math.inf:
             raise ConfigError(f"l2 is {self.l2}, but it holds vectors back: give a number above 0, e.g. 0.01.")
         if self.sweeps < 1:
             raise ConfigError(f"sweeps is {self.sweeps}, but both sides are solved once in each: give 1 or more.")
 
     def begin(self, split: Split, run: Run) -> Sweeps:
         require_one_process(run, "iALS")
-        return Sweeps(self, split.train, run)
+        return Sweeps(self.settled(split.train), split.train, run)
 
     def accepts(self, denoiser: type) -> bool:
         uses_labels = ("learns_from_flags", "uses_noise_labels")
@@ -69,11 +69,28 @@ class IALS:
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> FactorScorer:
         items = checked(state, "items", torch.float32, (train.n_items, self.factors))
         users = checked(state, "users", torch.float32, (train.n_users, items.shape[1]))
-        return FactorScorer(users, items, self.alpha0, self.l2)
+        return FactorScorer(users, items, self.settled(train))
+
+    def settled(self, train: Interactions) -> Settled:
+        """The options with those filled in that were not given.
+
+        Of 64, 128 and 256 factors more were never worse, given the right λ, and better on catalogues of over 2,000
+        items. With α0 = 0.1, the best λ of 0.003 to 0.1 by validation NDCG@20 was about that at which λ_u is 4 for the
+        mean user, over six sets from 763 to 10,000 items; what weighs nothing is not counted.
+        """
+        factors = 64 if train.n_items <= 1000 else 128 if train.n_items <= 2000 else 256
+        observed = len(train) if train.weight is None else np.count_nonzero(train.weight)
+        l2 = 4 / (observed / max(train.n_users, 1) + self.alpha0 * train.n_items)
+        return Settled(self.factors or factors, self.alpha0, self.l2 or l2, self.sweeps)
 
 
-def default_factors(train: Interactions) -> int:
-    return 128
+class Settled(NamedTuple):
+    """The options of iALS, all of them numbers."""
+
+    factors: int
+    alpha0: float
+    l2: float
+    sweeps: int
 
 
 class Sweeps(Fitting):
@@ -82,7 +99,7 @@ class Sweeps(Fitting):
     Between steps both tables are in the basis in which itemsᵀ·items is a diagonal (`ials_solver`).
     """
 
-    def __init__(self, options: IALS, train: Interactions, run: Run) -> None:
+    def __init__(self, options: Settled, train: Interactions, run: Run) -> None:
         self.total = options.sweeps
         self._options, self._train = options, train
         self._by_user = Side.of(train.users, train.items, train.n_users)
@@ -91,11 +108,10 @@ class Sweeps(Fitting):
         self._denoiser = run.make_denoiser(_context(train))
         self._rows: list[float] = []  # the loss of each sweep
         self._losses = np.zeros(0, np.float32)  # of each interaction, after the last sweep
-        factors = options.factors or default_factors(train)
         random = torch.Generator().manual_seed(run.seed)
-        deviation = 0.1 / math.sqrt(factors)
-        self._users = torch.empty(train.n_users, factors).normal_(0, deviation, generator=random)
-        self._items = torch.empty(train.n_items, factors).normal_(0, deviation, generator=random)
+        deviation = 0.1 / math.sqrt(options.factors)
+        self._users = torch.empty(train.n_users, options.factors).normal_(0, deviation, generator=random)
+        self._items = torch.empty(train.n_items, options.factors).normal_(0, deviation, generator=random)
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
             rotate(self._users, self._items, cores)
 
@@ -149,7 +165,7 @@ class Sweeps(Fitting):
         return observed + everywhere + held_back
 
     def scorer(self) -> FactorScorer:
-        return FactorScorer(self._users, self._items, self._options.alpha0, self._options.l2)
+        return FactorScorer(self._users, self._items, self._options)
 
     def history(self) -> pl.DataFrame:
         steps = list(range(1, self.step + 1))
@@ -182,10 +198,10 @@ class Sweeps(Fitting):
 class FactorScorer(Scorer):
     """Scores are products of vectors; a new user's vector is solved for those of the items."""
 
-    def __init__(self, users: Tensor, items: Tensor, alpha0: float, l2: float) -> None:
+    def __init__(self, users: Tensor, items: Tensor, options: Settled) -> None:
         super().__init__()
         self.n_users, self.n_items = len(users), len(items)
-        self._alpha0, self._l2 = alpha0, l2
+        self._options = options
         self.users: Tensor
         self.items: Tensor
         self.register_buffer("users", users)
@@ -198,11 +214,12 @@ class FactorScorer(Scorer):
         users = torch.zeros(profiles.shape[0], self.items.shape[1])
         offsets, others = profiles.indptr.astype(np.int64), profiles.indices.astype(np.int32)
         side = Side(offsets, others, np.arange(len(others)))
-        l2 = (self._l2 * (profiles.sum(axis=1) + self._alpha0 * self.n_items)).astype(np.float32)
-        confidences, prior = profiles.data.astype(np.float32), self._alpha0 * _diagonal(self.items)
+        alpha0 = self._options.alpha0
+        l2 = (self._options.l2 * (profiles.sum(axis=1) + alpha0 * self.n_items)).astype(np.float32)
+        confidences, prior = profiles.data.astype(np.float32), alpha0 * _diagonal(self.items)
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
             solve(users, self.items, side, confidences, prior, l2, FOLD_IN_STEPS, cores)
-        return FactorScorer(users, self.items, self._alpha0, self._l2)
+        return FactorScorer(users, self.items, self._options)
 
     def similar(self, items: Tensor) -> Tensor:
         """The cosine of the items' vectors."""

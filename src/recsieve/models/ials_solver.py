@@ -31,13 +31,13 @@ class Side(NamedTuple):
 
     offsets: NDArray[np.int64]
     others: NDArray[np.int32]
-    index: NDArray[np.int64]  # where each interaction stands in the data
+    order: NDArray[np.int64]  # where each interaction stands in the data
 
     @classmethod
     def of(cls, rows: NDArray[np.int32], others: NDArray[np.int32], n_rows: int) -> Side:
-        index = np.argsort(rows, kind="stable")
+        order = np.argsort(rows, kind="stable")
         counts = np.bincount(rows, minlength=n_rows)
-        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), others[index], index)
+        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), others[order], order)
 
 
 def rotate(solved: Tensor, fixed: Tensor, cores: Executor) -> Tensor:
@@ -69,7 +69,7 @@ def solve(
     `confidences` are in the order of the data, `prior` is α0 times the diagonal that `rotate` gives, and `l2` is λ_u of
     each row. Both tables are in the basis of `rotate`.
     """
-    grouped = confidences[side.index]
+    grouped = confidences[side.order]
 
     def solve_rows(rows: slice) -> None:
         _solve_rows(
@@ -82,7 +82,7 @@ def solve(
 
 def dot_products(users: Tensor, items: Tensor, side: Side, cores: Executor) -> NDArray[np.float32]:
     """The score of each interaction, in the order of the data; `side` groups by user."""
-    scores = np.empty(len(side.index), np.float32)
+    scores = np.empty(len(side.order), np.float32)
 
     def fill(rows: slice) -> None:
         _dot_products(rows.start, rows.stop, *side, users.numpy(), items.numpy(), scores)
@@ -164,7 +164,7 @@ def _dot(a, b):
 
 
 @_kernel
-def _dot_products(first, last, offsets, others, index, users, items, scores):
+def _dot_products(first, last, offsets, others, order, users, items, scores):
     for row in range(first, last):
         for k in range(offsets[row], offsets[row + 1]):
-            scores[index[k]] = _dot(users[row], items[others[k]])
+            scores[order[k]] = _dot(users[row], items[others[k]])
