@@ -13,7 +13,7 @@ from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.experiments.conclusions import conclude, group_runs
 from recsieve.experiments.config import ComparisonConfig, Noise, run_settings
-from recsieve.experiments.machine import cores, free_memory
+from recsieve.experiments.machine import cores
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
 from recsieve.experiments.pool import Progress, run_all
@@ -22,6 +22,7 @@ from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
 from recsieve.lock import locked
+from recsieve.memory import free_memory
 from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
 from recsieve.settings import make_settings
