@@ -34,7 +34,7 @@ class EASE:
     """The linear map from each user's items to the others that errs least, B = 1 − P·diag(1/diag P) with
     P = (XᵀX + λ·1)⁻¹ (Steck, 2019).
 
-    `l2` is λ; without it, it suits the size of the data (`default_l2`). Weights of interactions enter by √w in X, and in
+    `l2` is λ; without it, it suits the size of the data (`default_l2`). Weights of interactions enter by √w in X and in
     the profiles that are scored (`weights="profiles"`), or only in what is to be predicted (`"targets"`): then an
     interaction of weight 0 still tells what somebody likes. It takes items² × 4 bytes, or three times that with weights
     on targets.

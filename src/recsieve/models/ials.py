@@ -24,7 +24,7 @@ from recsieve.models.closed_form import require_one_process
 from recsieve.models.ials_solver import Side, dot_products, rotate, solve
 from recsieve.models.learner import Fitting, Run
 from recsieve.models.scorer import Factors, Scorer
-from recsieve.models.state import checked
+from recsieve.models.state import checked, checked_profiles
 
 # Of conjugate gradients. In a sweep they start from the vectors of the last one; a new user starts from 0.
 SWEEP_STEPS, FOLD_IN_STEPS = 2, 100
@@ -211,6 +211,7 @@ class FactorScorer(Scorer):
         return Factors(self.users[users], self.items)
 
     def fold_in(self, profiles: csr_array) -> FactorScorer:
+        profiles = checked_profiles(profiles, self.n_items)
         users = torch.zeros(profiles.shape[0], self.items.shape[1])
         offsets, others = profiles.indptr.astype(np.int64), profiles.indices.astype(np.int32)
         side = Side(offsets, others, np.arange(len(others)))
