@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from recsieve.denoisers import KeepAll, NegativeFeedback, Truncated
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.group import Group
 from recsieve.models.ease import EASE
 from recsieve.models.ials import IALS
@@ -32,6 +32,7 @@ LEARNERS = {
 # An interaction of weight 0 is still input where weights are on targets.
 IGNORING = {name: learner for name, learner in LEARNERS.items() if name != "ease on targets"}
 FOLDING = {name: learner for name, learner in LEARNERS.items() if name not in ("ials", "popularity")}
+PERSONAL = FOLDING | {"ials": LEARNERS["ials"]}
 each = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 seeds = st.integers(0, 10_000)
 
@@ -102,6 +103,23 @@ def test_users_that_are_folded_in_score_as_if_they_had_been_fitted(learner, fit,
     train = weighted()
     scorer = fit(learner, train)
     assert torch.equal(all_scores(scorer.fold_in(profiles_of(train))), all_scores(scorer))
+
+
+@pytest.mark.parametrize("learner", PERSONAL.values(), ids=PERSONAL)
+def test_profiles_that_would_be_read_outside_of_memory_are_refused(learner, fit, small_data):
+    scorer = fit(learner, small_data())
+    outside = csr_array(np.ones((1, 20), np.float32))
+    outside.indices[3] = 99
+    for profiles in (csr_array((2, 21)), outside, csr_array(np.full((1, 20), -1.0)), csr_array([[np.nan] * 20])):
+        with pytest.raises(DataError, match="profiles"):
+            scorer.fold_in(profiles)
+
+
+@pytest.mark.parametrize("learner", PERSONAL.values(), ids=PERSONAL)
+def test_users_that_do_not_exist_are_refused(learner, fit, small_data):
+    scorer = fit(learner, small_data())
+    with pytest.raises(IndexError):
+        scorer.score(torch.tensor([30]))
 
 
 @pytest.mark.parametrize("learner", [learner for name, learner in LEARNERS.items() if "ease" not in name])

@@ -24,7 +24,7 @@ from recsieve.models.closed_form import require_one_process
 from recsieve.models.ials_solver import Side, dot_products, rotate, solve
 from recsieve.models.learner import Fitting, Run
 from recsieve.models.scorer import Factors, Scorer
-from recsieve.models.state import checked
+from recsieve.models.state import checked, checked_profiles
 
 # Of conjugate gradients. In a sweep they start from the vectors of the last one; a new user starts from 0.
 SWEEP_STEPS, FOLD_IN_STEPS = 2, 100
@@ -73,9 +73,10 @@ class IALS:
     def settled(self, train: Interactions) -> Settled:
         """The options with those filled in that were not given.
 
-        Of 64, 128 and 256 factors more were never worse, given the right λ, and better on catalogues of over 2,000
-        items. With α0 = 0.1, the best λ of 0.003 to 0.1 by validation NDCG@20 was about that at which λ_u is 4 for the
-        mean user, over six sets from 763 to 10,000 items; what weighs nothing is not counted.
+        Of 64, 128 and 256 factors more were not worse by validation NDCG@20, given the right λ, and better on
+        catalogues of over 2,000 items. With α0 = 0.1, the λ at which λ_u is 4 for the mean user was better than the
+        best of 0.003 to 0.1 on modcloth and movietweetings, within 1 % of it on ml-100k, within 2 % on ml-1m and within
+        4 % on steam; on goodbooks 0.001 was 8 % better. What weighs nothing is not counted.
         """
         factors = 64 if train.n_items <= 1000 else 128 if train.n_items <= 2000 else 256
         observed = len(train) if train.weight is None else np.count_nonzero(train.weight)
@@ -157,7 +158,7 @@ class Sweeps(Fitting):
         self, confidences: NDArray[np.float32], l2_users: NDArray[np.float32], l2_items: NDArray[np.float32]
     ) -> float:
         users, items = self._users.double().square(), self._items.double().square()
-        observed = float(np.dot(confidences.astype(np.float64), self._losses))
+        observed = float((confidences * self._losses).sum(dtype=np.float64))
         everywhere = self._options.alpha0 * float(users.sum(0) @ items.sum(0))
         held_back = float(users.sum(1) @ torch.from_numpy(l2_users).double())
         held_back += float(items.sum(1) @ torch.from_numpy(l2_items).double())
@@ -210,6 +211,7 @@ class FactorScorer(Scorer):
         return Factors(self.users[users], self.items)
 
     def fold_in(self, profiles: csr_array) -> FactorScorer:
+        profiles = checked_profiles(profiles, self.n_items)
         users = torch.zeros(profiles.shape[0], self.items.shape[1])
         offsets, others = profiles.indptr.astype(np.int64), profiles.indices.astype(np.int32)
         side = Side(offsets, others, np.arange(len(others)))

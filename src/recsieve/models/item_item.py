@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from recsieve.models.scorer import Scorer
+from recsieve.models.state import checked_profiles
 
 # Weights are read in tiles of so many columns, a share of which stays in the cache from user to user.
 _TILE = 128
@@ -37,6 +38,8 @@ class ItemItemScorer(Scorer):
 
     @torch.no_grad()
     def score(self, users: Tensor) -> Tensor:
+        if len(users) and not 0 <= int(users.min()) <= int(users.max()) < self.n_users:
+            raise IndexError(f"there are {self.n_users} users, numbered from 0")  # the kernels do not look
         scores = torch.zeros(len(users), self.n_items)
         self._add(users.numpy(), *self._profiles, scores.numpy())
         return scores
@@ -68,7 +71,7 @@ class DenseItemScorer(ItemItemScorer):
         _add_dense(users, offsets, items, values, self.weights.numpy(), scores)
 
     def fold_in(self, profiles: csr_array) -> DenseItemScorer:
-        return DenseItemScorer(self.title, profiles, self.weights, self._as_profile)
+        return DenseItemScorer(self.title, checked_profiles(profiles, self.n_items), self.weights, self._as_profile)
 
     def similar(self, items: Tensor) -> Tensor:
         return self.weights[:, items].T
@@ -100,6 +103,7 @@ class SparseItemScorer(ItemItemScorer):
         _add_sparse(users, offsets, items, values, *self._rows(), scores)
 
     def fold_in(self, profiles: csr_array) -> SparseItemScorer:
+        profiles = checked_profiles(profiles, self.n_items)
         return SparseItemScorer(self.title, profiles, self.offsets, self.items, self.values)
 
     def similar(self, items: Tensor) -> Tensor:

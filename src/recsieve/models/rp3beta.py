@@ -30,13 +30,13 @@ class RP3Beta:
     `beta`. Of each item the `neighbours` from which most walks end there are kept; 0 is all.
     """
 
-    alpha: float = 0.7
+    alpha: float = 0.6
     beta: float = 0.5
-    neighbours: int = 100
+    neighbours: int = 200
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < math.inf:
-            raise ConfigError(f"alpha is {self.alpha}, but it is a power of probabilities: give one above 0, e.g. 0.7.")
+            raise ConfigError(f"alpha is {self.alpha}, but it is a power of probabilities: give one above 0, e.g. 0.6.")
         if not 0 <= self.beta < math.inf:
             raise ConfigError(f"beta is {self.beta}, but it is a power of popularity: give 0 (none) or more, e.g. 0.5.")
         require_count(self.neighbours)

@@ -1,13 +1,15 @@
-"""Tensors of a fitted model that come from a file: nothing is believed of them before it is looked at."""
+"""What comes from outside, a model's file or a profile: nothing is believed of it before it indexes memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
-from recsieve.errors import RunError
+from recsieve.errors import DataError, RunError
 
 
 def checked(state: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Tensor:
@@ -38,3 +40,18 @@ def checked_rows(state: Mapping[str, Tensor], n_items: int) -> tuple[Tensor, Ten
             "fit the model again."
         )
     return offsets, columns, values
+
+
+def checked_profiles(profiles: csr_array, n_items: int) -> csr_array:
+    """Profiles of new users, if they are about the items of the model and each weight is finite and not below 0."""
+    if profiles.shape[1] != n_items:
+        raise DataError(
+            f"the profiles are of {profiles.shape[1]} items, but the model knows {n_items}: give a column for each."
+        )
+    try:
+        profiles.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"the profiles are no sparse matrix in order ({error}): make it by csr_array.") from None
+    if not (np.isfinite(profiles.data) & (profiles.data >= 0)).all():
+        raise DataError("a weight in the profiles is below 0 or no finite number: give numbers from 0, e.g. 1.")
+    return profiles
