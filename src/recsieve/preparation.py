@@ -25,12 +25,12 @@ def check_possible(settings: Settings, split: Split) -> None:
     train, validation, group = split.train, split.validation, split.train.group
     if train.total() == 0:
         raise DataError("there are no interactions to train on: give at least one.")
-    if settings.denoiser == AUTO:
+    if settings.chooses:
         if group.size > 1:
             raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
         if len(validation) == 0:
             raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
-    told = [MODELS[settings.model]]
+    told = [] if settings.model == AUTO else [MODELS[settings.model]]
     if settings.denoiser not in (AUTO, CUSTOM):
         told.append(DENOISERS[settings.denoiser])
     if any(getattr(kind, "uses_noise_labels", False) for kind in told):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 
 from recsieve.audit.pair_noise import PairNoise
-from recsieve.auto import Choice, Contest, hold_contest
+from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan, parse_duration
+from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
-from recsieve.auto.recipes import Recipe, checkpoint_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
@@ -27,7 +27,7 @@ from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.group import Group
 from recsieve.models import Fitting, Scorer
-from recsieve.models.offset import Offset, OffsetScorer
+from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, make_learner, make_run
 from recsieve.run_folder import RunFolder
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
@@ -38,6 +38,8 @@ from recsieve.training.sharded import ShardedModel, weights_to_keep
 log = logging.getLogger(__name__)
 
 DEFAULT_KS = (5, 10, 20, 50, 100)
+# What somebody may change of gradient descent for all that `auto` tries.
+_TRAINING = ("objective", "objective_options", "epochs", "patience", "batch_size", "learning_rate", "negatives")
 
 
 class Recommender:
@@ -52,12 +54,12 @@ class Recommender:
     weights kept are those with the best `select_by` on the validation set.
     """
 
-    def __init__(self, model: str = "gmf", denoiser: str | Denoiser = "keep-all", **settings: Any) -> None:
-        self._denoiser = None if isinstance(denoiser, str) else denoiser
+    def __init__(self, model: str = "auto", denoiser: str | Denoiser | None = None, **settings: Any) -> None:
+        self._denoiser = None if denoiser is None or isinstance(denoiser, str) else denoiser
         if self._denoiser is not None:
             settings |= _describe(self._denoiser)
         else:
-            settings["denoiser"] = denoiser
+            settings["denoiser"] = denoiser or (AUTO if model == AUTO else "keep-all")
         self.settings: Settings = make_settings({"model": model, **settings})
         self.model: Scorer | None = None
         self.split: Split | None = None
@@ -66,6 +68,9 @@ class Recommender:
         self.selected: dict[str, float] = {}
         self.converged = False  # whether the training ended because it no longer improved
         self.choice: Choice | None = None
+        self.final: Scorer | None = None  # fitted on the whole log, the test too
+        self._trust: Trust | None = None
+        self._final_of: RunFolder | None = None  # where it is, if it was not read yet
 
     def fit(
         self,
@@ -91,10 +96,10 @@ class Recommender:
         )
         group = split.train.group
         check_possible(self.settings, split)
-        if self.settings.denoiser == AUTO:
+        if self.settings.chooses:
             if judge is not None or memory is not None:
                 raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
-            return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
+            return self._choose(split, progress, checkpoint, resume)
         settings = self.settings
         fitting = make_learner(settings).begin(split, make_run(settings, split, self._denoiser, memory))
         driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
@@ -128,41 +133,77 @@ class Recommender:
         self.converged = best.exhausted or fitting.total == 1
         self.model, self.split, self.history = driver.scorer(), split, fitting.history()
 
-    def contest(
+    def _choose(
+        self, split: Split, progress: Callable[[Event], None] | None, checkpoint: Path | None, resume: bool
+    ) -> Self:
+        """Become what is chosen on validation, fitted again on more data if that is asked for."""
+        selection = self.select(split, progress=progress, checkpoint=checkpoint, resume=resume)
+        self.choice, self.split, self._trust = selection.choice, split, selection.trust
+        chosen = selection.choice.chosen
+        self.selected = {"score": chosen.score, "epoch": max(selection.choice.epochs.values())}
+        self.converged = True
+        folder = None if checkpoint is None else checkpoint.parent
+        refit = partial(self._refit, folder=folder, resume=resume, progress=progress)
+        final = self.settings.final is not False
+        self.model = selection.scorer("validated" if final else "train", refit)
+        self.final = selection.scorer("all", refit) if final else None
+        return self
+
+    def select(
         self,
         split: Split,
         *,
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-    ) -> Contest:
-        """Train all that `auto` has to choose among, each with a checkpoint of its own, and choose."""
+    ) -> Selection:
+        """Fit and judge what `auto` has to choose among, by a plan that is written down first, and choose."""
         settings = self.settings
         check_possible(settings, split)
+        folder = None if checkpoint is None else checkpoint.parent / "auto"
 
-        def train(recipe: Recipe, data: Split) -> Recommender:
-            path = None if checkpoint is None else checkpoint_of(recipe, data.train, checkpoint)
-            strategy = {"denoiser": recipe.denoiser, "denoiser_options": dict(recipe.options)}
-            part = Recommender(**settings.model_dump() | strategy)
+        def fit(spec: Spec, data: Split) -> Recommender:
+            path = None if folder is None else folder / spec.slug / "state.safetensors"
+            part = Recommender(**settings.model_dump() | spec.settings() | {"final": False})
             going_on = resume and path is not None and path.exists()
             return part.fit(data, progress=progress, checkpoint=path, resume=going_on)
 
         k = 20 if settings.select_by == "own-loss" else parse_criterion(settings.select_by)[1]
-        return hold_contest(
-            split, auto_options(settings.denoiser_options), k, settings.seed, train,
-            cache=None if checkpoint is None else checkpoint.parent / "audit", progress=progress,
-        )  # fmt: skip
+        options = auto_options(settings.denoiser_options)
+        search = Search(split, options, k, settings.seed, fit, folder=folder, progress=progress)
+        return (search.again() if resume else None) or search.run(self._plan(split, folder, resume=resume))
 
-    def _take(self, contest: Contest) -> Self:
-        """Become what was chosen."""
-        self.choice, self.split = contest.choice, contest.split
-        if not self.choice.converged:
-            log.warning("plain CE was still improving at the last epoch allowed: give more epochs.")
-        fitted = contest.fitted[self.choice.chosen.training]
-        self.history, self.validations = fitted.history, fitted.validations
-        self.selected, self.converged = fitted.selected, fitted.converged
-        self.model = contest.model(self.choice.chosen)
-        return self
+    def _plan(self, split: Split, folder: Path | None, *, resume: bool) -> Plan:
+        """The plan of the choice: that of the run which is gone on with, or a new one, written down."""
+        settings, path = self.settings, None if folder is None else folder / "plan.json"
+        if resume and path is not None and path.exists():
+            return Plan.read(path)
+        models = settings.candidates if settings.model == AUTO else [settings.model]
+        changed = {name: value for name, value in settings if name in _TRAINING and value != _default(name)}
+        plan = make_plan(split.train, parse_duration(settings.budget), settings.trials, models, changed)
+        if path is not None:
+            plan.write(path)
+        return plan
+
+    def _refit(
+        self, spec: Spec, data: Interactions, epochs: float, stage: Stage,
+        *, folder: Path | None, resume: bool, progress: Callable[[Event], None] | None,
+    ) -> Scorer:  # fmt: skip
+        """Fit one model for a given number of epochs, on the data of a stage."""
+        nothing = data.take(slice(0))
+        split = Split(data, nothing, nothing, nothing)
+        settings = make_settings(self.settings.model_dump() | spec.settings() | {"final": False})
+        fitting = make_learner(settings).begin(split, make_run(settings, split))
+        driver = Driver(fitting, settings.patience, group=data.group)
+        path = None if folder is None else folder / "auto" / f"{spec.slug}-{stage}" / "state.safetensors"
+        if resume and path is not None and path.exists():
+            _take_up(driver, path, data.group)
+        save = None if path is None or fitting.total == 1 else partial(save_checkpoint, path, group=data.group)
+        last = max(1, round(epochs * fitting.steps_per_epoch))
+        for event in driver.run(lambda at: float(at.step), save, until=last):
+            if progress is not None and not isinstance(event, Validated):
+                progress(event)
+        return fitting.scorer()
 
     def shift_ranking(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
         """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
@@ -173,10 +214,10 @@ class Recommender:
         model, split = self._fitted()
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors)
-        base = model.base if isinstance(model, OffsetScorer) else model
+        base = model.scorers[0] if isinstance(model, Blend) else model
         if isinstance(base, ShardedModel):
             raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
-        self.model = OffsetScorer(base, offset) if popularity or noise is not None else base
+        self.model = Blend([base], offset=offset) if popularity or noise is not None else base
         return self
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
@@ -242,8 +283,8 @@ class Recommender:
 
     def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
         """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
-        model, split = self._fitted()
-        top, scores = rank_items(model, users, k, seen)
+        _, split = self._fitted()
+        top, scores = rank_items(self.serving(), users, k, seen)
         return _lists(split.train.user_ids.gather(users), top, scores, split.train.item_ids, popular=False)
 
     def seen(self) -> CSR:
@@ -274,16 +315,29 @@ class Recommender:
         """
         model, split = self._fitted()
         group = split.train.group
-        if isinstance(model, OffsetScorer):
+        if self.choice is not None:
+            self._save_choice(run, model)
+        elif isinstance(model, Blend) and model.offset is not None:
             run.write_weights(model.offset.state_dict(), run.offset, group)
-            model = model.base
-        run.write_weights(weights_to_keep(model), group=group)
+            run.write_weights(weights_to_keep(model.scorers[0]), group=group)
+        else:
+            run.write_weights(weights_to_keep(model), group=group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
+    def _save_choice(self, run: RunFolder, model: Scorer) -> None:
+        """Write what was chosen, fitted without the test and on the whole log, and what it takes to read it."""
+        if self._trust is not None:
+            run.write_weights({name: torch.from_numpy(part) for name, part in self._trust.items()}, run.trust)
+        run.write_weights(model.state_dict())
+        if self.final is not None:
+            run.write_weights(self.final.state_dict(), run.final)
+
     def choice_record(self) -> dict[str, Any]:
         """What metrics.json says about the choice, if there was one."""
-        return {} if self.choice is None else {"choice": self.choice.as_dict()}
+        if self.choice is None:
+            return {}
+        return {"choice": self.choice.as_dict(), "fitted_on": "train" if self.final is None else "validated"}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:
@@ -292,18 +346,60 @@ class Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()
+        metrics = run.read_metrics()
+        recommender.split, recommender.selected = split, metrics["selected"]
+        recommender.history = run.read_frame(run.history)
+        if "choice" in metrics:
+            recommender._read_choice(run, metrics)
+        else:
+            recommender.model = recommender._read_model(run, split)
+        return recommender
+
+    def _read_model(self, run: RunFolder, split: Split) -> Scorer:
         try:
-            model = make_learner(recommender.settings).restore(split.train, run.read_weights())
+            model = make_learner(self.settings).restore(split.train, run.read_weights())
         except RunError as error:
             raise RunError(f"{run.model} does not fit its config.toml: {error}") from None
-        if run.offset.exists():
-            model = OffsetScorer(model, _offset_of(run, model))
-        recommender.model, recommender.split = model, split
-        recommender.history = run.read_frame(run.history)
-        metrics = run.read_metrics()
-        recommender.selected = metrics["selected"]
-        recommender.choice = Choice.from_dict(metrics["choice"]) if "choice" in metrics else None
-        return recommender
+        return Blend([model], offset=_offset_of(run, model)) if run.offset.exists() else model
+
+    def _read_choice(self, run: RunFolder, metrics: dict[str, Any]) -> None:
+        """Read what `auto` chose; what is fitted on the whole log is read when it is asked for."""
+        try:
+            self.choice = Choice.from_dict(metrics["choice"])
+            stage: Stage = metrics["fitted_on"]
+            PARTS[stage]
+        except (KeyError, TypeError, ValueError, ConfigError) as error:
+            raise RunError(f"{run.metrics} is damaged or of another version ({error!r}): train anew.") from None
+        if run.trust.exists():
+            self._trust = {name: tensor.numpy() for name, tensor in run.read_weights(run.trust).items()}
+        self.model = self._restored(run, run.model, stage)
+        self._final_of = run if run.final.exists() else None
+
+    def _restored(self, run: RunFolder, path: Path, stage: Stage) -> Blend:
+        _, split = self.choice, self.split
+        assert self.choice is not None
+        assert split is not None
+        candidate, state = self.choice.chosen.candidate, run.read_weights(path)
+        try:
+            parts = [
+                make_learner(make_settings(self.settings.model_dump() | spec.settings())).restore(
+                    stage_data(split, stage, self._trust if spec.weighted else None), _below(state, f"parts.{number}.")
+                )
+                for number, spec in enumerate(candidate.specs)
+            ]
+            shift = _below(state, "offset.")
+            offset = Offset.from_state(shift) if shift else None
+        except (RunError, KeyError, ValueError) as error:
+            raise RunError(f"{path} does not fit what was chosen: {error}") from None
+        if offset is not None:
+            _check_offset(offset, parts[0], path)
+        return Blend(parts, candidate.weights, offset)
+
+    def serving(self) -> Scorer:
+        """The model to recommend with: fitted on the whole log where there is one."""
+        if self.final is None and self._final_of is not None:
+            self.final = self._restored(self._final_of, self._final_of.final, "all")
+        return self.final or self.trained()
 
     def trained(self) -> Scorer:
         """The model, if there is one."""
@@ -327,12 +423,28 @@ def _offset_of(run: RunFolder, model: Scorer) -> Offset:
     """The ranking offset in a run folder, if it fits the model."""
     try:
         offset = Offset.from_state(run.read_weights(run.offset))
-        fits = offset.of_all_items(torch.arange(model.n_users)[-1:]).shape == (1, model.n_items)
-    except (KeyError, RuntimeError, IndexError):
+    except (KeyError, ValueError):
+        raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.") from None
+    _check_offset(offset, model, run.offset)
+    return offset
+
+
+def _check_offset(offset: Offset, model: Scorer, path: Path) -> None:
+    try:
+        fits = offset(torch.arange(model.n_users)[-1:]).shape == (1, model.n_items)
+    except (RuntimeError, IndexError):
         fits = False
     if not fits:
-        raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.")
-    return offset
+        raise RunError(f"{path} is damaged or of another run: train anew in another folder.")
+
+
+def _below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """The entries whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
+
+
+def _default(name: str) -> Any:
+    return Settings.model_fields[name].default
 
 
 def _describe(denoiser: Denoiser) -> dict[str, Any]:

@@ -47,6 +47,8 @@ class RunFolder:
         self.history = self.path / "history.parquet"
         self.model = self.path / "model.safetensors"
         self.offset = self.path / "offset.safetensors"  # only where scores are shifted when ranking
+        self.final = self.path / "final.safetensors"  # fitted on the whole log: for use, not for tests
+        self.trust = self.path / "trust.safetensors"  # 1 − P of each interaction, where models count by it
         self.ids = self.path / "ids.parquet"
         self.interactions = self.path / "interactions.parquet"
         self.per_user = self.path / "per_user.parquet"

@@ -33,11 +33,11 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    model: str = "gmf"
+    model: str = "auto"
     model_options: dict[str, int | float | str] = {}
     objective: str = "bce"
     objective_options: dict[str, int | float | str] = {}
-    denoiser: str = "keep-all"
+    denoiser: str = "auto"
     denoiser_options: dict[str, int | float | str] = {}
     select_by: str = "ndcg@20"
     epochs: Positive = 100
@@ -51,7 +51,18 @@ class Settings(BaseModel):
     validate_every: Positive | None = None
     validation_users: Positive | None = None  # ranked for at each validation, drawn once; None: everybody
     checkpoint_every: Positive | None = None
+    # Of `auto`: the time that the choice and the fitting may take, or the number of models to try instead, and which.
+    budget: str = "2m"
+    trials: Positive | None = None
+    candidates: list[str] = []
+    # Whether what was chosen is fitted again on training and validation, and on the whole log; None: for `auto` alone.
+    final: bool | None = None
     engine: Engine = "auto"  # how steps are made: the same numbers to rounding, and to the bit where it is named
+
+    @property
+    def chooses(self) -> bool:
+        """Whether there is something to be chosen on validation."""
+        return AUTO in (self.model, self.denoiser)
 
     def plan(self) -> TrainingPlan:
         """The part that the training loop is told."""
@@ -84,7 +95,6 @@ def make_settings(values: dict[str, Any]) -> Settings:
         settings = Settings(**values)
     except ValidationError as error:
         raise ConfigError(first_problem(error, Settings)) from None
-    model = MODELS[settings.model]
     make_objective(settings.objective, settings.objective_options)
     if settings.denoiser == AUTO:
         auto_options(settings.denoiser_options)
@@ -92,6 +102,10 @@ def make_settings(values: dict[str, Any]) -> Settings:
         known = [*DENOISERS, AUTO]
         raise ConfigError(f"there is no denoiser '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
     _check_criterion(settings.select_by)
+    if settings.model == AUTO:
+        _check_auto(settings)
+        return settings
+    model = MODELS[settings.model]
     known = model_options(model)
     for name in settings.model_options:
         if name not in known:
@@ -103,6 +117,19 @@ def make_settings(values: dict[str, Any]) -> Settings:
             raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
         check_shardable(settings.model, model, settings.model_options.get("factors"))
     return settings
+
+
+def _check_auto(settings: Settings) -> None:
+    """Refuse what is said of one model where several are tried."""
+    if settings.denoiser != AUTO:
+        raise ConfigError(
+            f"the strategy is {settings.denoiser}, but no model is named: give one, such as ials, mf or gmf, or leave "
+            "the strategy to auto too."
+        )
+    if settings.model_options:
+        raise ConfigError(f"{next(iter(settings.model_options))} is an option of a model: name the model too.")
+    for name in settings.candidates:
+        MODELS[name]  # says what there is instead
 
 
 def model_options(model: type) -> list[str]:
@@ -128,7 +155,7 @@ def _check_model(settings: Settings) -> None:
 
 def _check_learner(settings: Settings, learner: Learner) -> None:
     """Refuse what a model that fits itself has no use for."""
-    if settings.objective != Settings().objective:
+    if settings.objective != Settings.model_fields["objective"].default:
         raise ConfigError(f"{settings.model} has an objective of its own: leave objective='{settings.objective}' out.")
     if settings.denoiser not in (AUTO, CUSTOM) and not learner.accepts(DENOISERS[settings.denoiser]):
         known = [name for name in DENOISERS if learner.accepts(DENOISERS[name])]

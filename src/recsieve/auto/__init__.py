@@ -1,6 +1,8 @@
-"""Choosing on validation among trainings, weights and ranking offsets: what `denoiser="auto"` does."""
+"""Choosing on validation among models, noise weights, ranking offsets and blends: what `auto` does."""
 
-from recsieve.auto.choice import Candidate, Choice
-from recsieve.auto.contest import Contest, hold_contest
+from recsieve.auto.candidates import Candidate, Spec
+from recsieve.auto.choice import Choice
+from recsieve.auto.plan import Plan, make_plan, parse_duration
+from recsieve.auto.selection import Search, Selection
 
-__all__ = ["Candidate", "Choice", "Contest", "hold_contest"]
+__all__ = ["Candidate", "Choice", "Plan", "Search", "Selection", "Spec", "make_plan", "parse_duration"]

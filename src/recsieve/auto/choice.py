@@ -1,107 +1,136 @@
-"""The decision: something else than plain CE only where it is convincingly better on validation."""
+"""The decision: something else than the best plain model only where it is convincingly better on validation."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import ttest_rel
 
-from recsieve.auto.judging import Shift
-from recsieve.auto.recipes import PLAIN
-from recsieve.evaluation.significance import holm
+from recsieve.auto.candidates import Candidate
+from recsieve.auto.judging import Values
 
 LEVEL = 0.05  # of all candidates together: how often one that is no better may pass for better
+MARGIN = 0.01  # by which a ranking must be better where no label says what is noise: held-out noise misleads
+FLIPS = 2000
+MOST_LISTED = 40
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A training with a ranking offset, and how it did on validation against plain CE."""
+class Rated:
+    """A candidate, and how it did on validation against the best plain model."""
 
-    training: str
-    gamma: float  # of log popularity
-    noise: bool  # whether log(1 − P) is added
+    candidate: Candidate
     score: float
-    change: float  # of the score against plain CE, as a share of it
+    change: float  # of the score against the best plain model, as a share of it
     error: float  # the standard error of the change, over users
     p_value: float  # one-sided, corrected for all candidates
 
     @property
     def name(self) -> str:
-        popularity = f"{self.gamma:+g} log popularity" if self.gamma else ""
-        return " ".join(part for part in (self.training, popularity, "+ log(1−P)" if self.noise else "") if part)
-
-    @property
-    def shift(self) -> Shift:
-        return Shift(self.gamma, self.noise)
+        return self.candidate.name
 
 
 @dataclass(frozen=True)
 class Choice:
     """What was chosen, why, and all that there was to choose among, the best first."""
 
-    chosen: Candidate
+    chosen: Rated
+    plain: Rated  # the best plain model
+    without_denoising: Rated | None  # the choice without what it does about noise, where it does something
+    popularity: float | None  # the score of popularity alone
     reason: str
     criterion: str
     labels: int  # training interactions of which it was known whether they are noise
     evidence: str  # what is known of noise, and from where
-    converged: bool  # whether plain CE had stopped improving before the last epoch allowed
-    candidates: tuple[Candidate, ...]
+    tried: int
+    planned: int
+    epochs: dict[str, float]  # for which each chosen model was fitted, by its slug
+    candidates: tuple[Rated, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """What metrics.json holds."""
-        named = [{"name": candidate.name, **asdict(candidate)} for candidate in self.candidates]
-        return asdict(self) | {"chosen": self.chosen.name, "candidates": named}
+        listed = self.candidates[:MOST_LISTED]
+        return asdict(self) | {
+            "chosen": _described(self.chosen),
+            "plain": _described(self.plain),
+            "without_denoising": None if self.without_denoising is None else _described(self.without_denoising),
+            "candidates": [_described(one) for one in listed],
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Choice:
         """What metrics.json held."""
-        rows = [{key: value for key, value in row.items() if key != "name"} for row in values["candidates"]]
-        candidates = tuple(Candidate(**row) for row in rows)
-        chosen = next(one for one in candidates if one.name == values["chosen"])
-        return cls(**{**values, "chosen": chosen, "candidates": candidates})
-
-
-Values = Mapping[tuple[str, Shift], NDArray[np.float64]]  # by training and offset, of each validation user
-
-
-def rate(values: Values) -> list[Candidate]:
-    """Hold every candidate against plain CE, user by user; the best first."""
-    plain = values[PLAIN.name, Shift()]
-    base = float(plain.mean()) or math.inf  # where plain CE finds nothing, nothing can be said in shares of it
-    adjusted = holm([_p_value(of_users, plain) for of_users in values.values()])
-    rated = [
-        Candidate(
-            training, shift.gamma, shift.noise, float(of_users.mean()), float((of_users - plain).mean()) / base,
-            float((of_users - plain).std()) / math.sqrt(len(plain)) / base, float(p),
+        read = {name: _read(values[name]) for name in ("chosen", "plain")}
+        without = values["without_denoising"]
+        return cls(
+            **{
+                **values,
+                **read,
+                "without_denoising": None if without is None else _read(without),
+                "candidates": tuple(_read(one) for one in values["candidates"]),
+            }
         )
-        for ((training, shift), of_users), p in zip(values.items(), adjusted, strict=True)
-    ]  # fmt: skip
-    return sorted(rated, key=lambda candidate: -candidate.score)
 
 
-def _p_value(of_users: NDArray[np.float64], plain: NDArray[np.float64]) -> float:
-    """How often a candidate that is no better than plain CE would look at least so much better."""
-    if len(plain) < 2 or np.ptp(of_users - plain) == 0:
-        return 1.0
-    return float(ttest_rel(of_users, plain, alternative="greater").pvalue)
+def _described(rated: Rated) -> dict[str, Any]:
+    return {"name": rated.name, **asdict(rated)}
 
 
-def pick(candidates: Sequence[Candidate], criterion: str) -> tuple[Candidate, str]:
-    """The best of those that are convincingly better than plain CE, or plain CE, and why."""
-    plain = next(one for one in candidates if one.training == PLAIN.name and one.shift == Shift())
-    convincing = [one for one in candidates if one.p_value < LEVEL]
-    best = (convincing or candidates)[0]
+def _read(values: Mapping[str, Any]) -> Rated:
+    rest = {name: value for name, value in values.items() if name not in ("name", "candidate")}
+    return Rated(Candidate.from_dict(values["candidate"]), **rest)
+
+
+def best_plain(values: Values) -> str:
+    """The name of the best plain model; of popularity only where there is nothing else."""
+    plain = {name: float(of_users.mean()) for name, (one, of_users) in values.items() if one.plain}
+    return max(plain, key=lambda name: plain[name])
+
+
+def rate(values: Values, seed: int = 0) -> tuple[Rated, ...]:
+    """Hold every candidate against the best plain model, user by user; the best first."""
+    plain = values[best_plain(values)][1]
+    base = float(plain.mean()) or math.inf  # where the best finds nothing, nothing can be said in shares of it
+    differences = np.stack([of_users - plain for _, of_users in values.values()], axis=1)  # (users, candidates)
+    p_values = better_by_chance(differences, seed)
+    errors = differences.std(axis=0) / math.sqrt(len(plain)) / base
+    rated = [
+        Rated(one, float(of_users.mean()), float((of_users - plain).mean()) / base, float(error), float(p))
+        for (one, of_users), error, p in zip(values.values(), errors, p_values, strict=True)
+    ]
+    return tuple(sorted(rated, key=lambda one: -one.score))
+
+
+def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
+    """How often the best of all candidates would look at least so much better if none were (Westfall and Young, 1993).
+
+    Under that, the sign of a user's differences is as likely to be the other: they are flipped, for all candidates
+    alike, and the largest mean in standard errors counted. Candidates that are much the same are so counted as one.
+    """
+    errors = differences.std(axis=0) / math.sqrt(max(len(differences), 1))
+    scaled = np.divide(differences, errors, out=np.zeros_like(differences), where=errors > 1e-12) / len(differences)
+    signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), (FLIPS, len(differences)))
+    largest = (signs @ scaled).max(axis=1)
+    return (1 + (largest[:, None] >= scaled.sum(axis=0)).sum(axis=0)) / (1 + FLIPS)
+
+
+def pick(rated: tuple[Rated, ...], criterion: str, *, labelled: bool) -> tuple[Rated, str]:
+    """The best of those that are convincingly better than the best plain model, or that, and why."""
+    plain = max((one for one in rated if one.candidate.plain), key=lambda one: one.score)
+    margin = 0.0 if labelled else MARGIN
+    convincing = [one for one in rated if one.p_value < LEVEL and one.change > margin]
+    best = (convincing or list(rated))[0]
     change = f"{100 * best.change:+.1f} % ± {100 * best.error:.1f} %"
     if convincing:
-        return best, f"{best.name} has {change} {criterion} against plain CE on validation (p = {best.p_value:.2g})."
+        return best, f"{change} {criterion} on validation against the best plain model (p = {best.p_value:.2g})."
     if best is plain:
-        return plain, f"nothing has a better {criterion} on validation than plain CE."
+        return plain, f"nothing has a better {criterion} on validation."
+    needed = "" if labelled else f" and better by {100 * MARGIN:g} %, as long as nothing is known of noise,"
     return plain, (
-        f"nothing is convincingly better than plain CE on validation: the best, {best.name}, has {change} {criterion} "
+        f"nothing is convincingly{needed} better on validation: the best, {best.name}, has {change} {criterion} "
         f"(p = {best.p_value:.2g})."
     )

@@ -1,34 +1,30 @@
-"""What a model is worth on validation data, with every ranking offset that it may get."""
+"""What a ranking is worth on validation data, user by user, with every offset and blend that it may get."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.auto.candidates import Candidate, Spec
+from recsieve.cores import one_thread, thread_pool
 from recsieve.data.interactions import UNKNOWN, Interactions
-from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_scores
+from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_items, rank_scores
 from recsieve.models import Scorer
-from recsieve.models.offset import Offset
+from recsieve.models.blend import Offset, blended
 
-# Multiples of log popularity, from "somewhat rarer" to "little else than popular".
-GAMMAS = (-0.5, -0.25, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-MOST_USERS = 10_000  # who judge: of so many a mean is known to a few thousandths, and there are many to be taken
+C = (0.0, 0.25, 0.5, 1.0, 2.0)  # multiples of log(1 − P)
+GAMMA = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0, 2.0, 3.0)  # of log popularity
+PAIR_WEIGHTS = ((0.7, 0.3), (0.5, 0.5), (0.3, 0.7))
+# Of so many a mean is known to a few thousandths; with a large catalogue there are so many scores to be ranked again.
+MOST_USERS, MOST_SCORES = 10_000, 40_000_000
 
-
-@dataclass(frozen=True)
-class Shift:
-    """A ranking offset: γ · log popularity, log(1 − P), both, or none."""
-
-    gamma: float = 0.0
-    noise: bool = False
-
-    def offset(self, log_popularity: Tensor, noise: dict[str, Tensor] | None) -> Offset:
-        return Offset(self.gamma * log_popularity, noise if self.noise else None)
+Values = dict[str, tuple[Candidate, NDArray[np.float64]]]  # by name: of each user
+MakeScores = Callable[[Tensor], Mapping[str, tuple[Candidate, Tensor]]]
 
 
 class Judge:
@@ -42,37 +38,84 @@ class Judge:
     def __init__(
         self, validation: Interactions, train: Interactions, truth: NDArray[np.float64], k: int, seed: int
     ) -> None:
-        users = np.unique(validation.users)
-        if len(users) > MOST_USERS:
-            users = np.sort(np.random.default_rng(seed).choice(users, MOST_USERS, replace=False))
+        users, most = np.unique(validation.users), min(MOST_USERS, max(1000, MOST_SCORES // train.n_items))
+        if len(users) > most:
+            users = np.sort(np.random.default_rng(seed).choice(users, most, replace=False))
         rows = np.isin(validation.users, users)
         self.users, self._k, self._seen = users, k, train.csr
         self._items, self._truth = validation.items[rows], truth[rows]
         self._place = np.searchsorted(users, validation.users[rows])  # which of the users has each row
         self._log_popularity = log_popularity(train)
 
-    def values(self, model: Scorer, noise: Offset | None) -> dict[Shift, NDArray[np.float64]]:
-        """The NDCG of each user under every shift; those with P only where `noise`, an offset of log(1 − P), is given.
+    def value(self, scorer: Scorer) -> NDArray[np.float64]:
+        """The NDCG of each user under one ranking."""
+        return self._ndcg(rank_items(scorer, self.users, self._k, self._seen)[0])
 
-        A block of users is scored once and shifted many times, because scoring is what takes long.
-        """
-        shifts = [Shift(gamma, known) for known in (False, *([True] if noise else [])) for gamma in (0.0, *GAMMAS)]
-        lists = {shift: np.empty((len(self.users), min(self._k, model.n_items)), np.int32) for shift in shifts}
-        for start, stop in blocks(len(self.users), model.n_items, BLOCK_BYTES):
-            users = self.users[start:stop]
-            codes = torch.from_numpy(users.astype(np.int64))
-            plain = model.score(codes)
-            doubted = plain if noise is None else plain + noise.of_all_items(codes)
-            for shift in shifts:
-                scores = (doubted if shift.noise else plain) + shift.gamma * self._log_popularity
-                lists[shift][start:stop] = rank_scores(scores.numpy(), users, self._k, self._seen)
-        return {shift: self._ndcg(top) for shift, top in lists.items()}
+    def shifts(self, spec: Spec, scorer: Scorer, noise: Offset | None) -> Values:
+        """One model under every offset; `noise` is an offset of log(1 − P), where P is known."""
+        shifts = [(c, gamma) for c in (C if noise else C[:1]) for gamma in GAMMA]
+
+        def make(users: Tensor) -> dict[str, tuple[Candidate, Tensor]]:
+            plain = scorer.log_score(users)
+            doubt = torch.zeros(1) if noise is None else noise(users)
+            made = [Candidate((spec,), c=c, gamma=gamma) for c, gamma in shifts if c or gamma]
+            popular = self._log_popularity
+            return {one.name: (one, plain + one.c * doubt + one.gamma * popular) for one in made}
+
+        return self._values(make)
+
+    def blends(self, fitted: Sequence[tuple[Spec, Scorer]], noise: Offset | None, shift: tuple[float, float]) -> Values:
+        """Two or three models in one ranking, as they are and with an offset."""
+        c, gamma = shift
+
+        def make(users: Tensor) -> dict[str, tuple[Candidate, Tensor]]:
+            plain = [scorer.score(users) for _, scorer in fitted]
+            versions = [(0.0, 0.0, plain)]
+            if c or gamma:
+                offset = gamma * self._log_popularity + (0 if noise is None else c * noise(users))
+                versions.append((c, gamma, [scorer.log_score(users) + offset for _, scorer in fitted]))
+            made = {}
+            for c_used, gamma_used, scores in versions:
+                for parts, weights in mixtures(len(fitted)):
+                    one = Candidate(tuple(fitted[part][0] for part in parts), weights, c_used, gamma_used)
+                    made[one.name] = one, blended([scores[part] for part in parts], weights)
+            return made
+
+        return self._values(make) if len(fitted) > 1 else {}
+
+    def _values(self, make: MakeScores) -> Values:
+        """The NDCG of each user under several rankings: a block of users is scored once and ranked many times."""
+        lists: dict[str, tuple[Candidate, NDArray[np.int32]]] = {}
+
+        def rank(bounds: tuple[int, int]) -> list[tuple[str, Candidate, slice, NDArray[np.int32]]]:
+            users, place = self.users[bounds[0] : bounds[1]], slice(*bounds)
+            made = make(torch.from_numpy(users.astype(np.int64)))
+            return [
+                (name, one, place, rank_scores(scores.numpy(), users, self._k, self._seen))
+                for name, (one, scores) in made.items()
+            ]
+
+        of_items = self._seen.n_items
+        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+            for block in cores.map(rank, blocks(len(self.users), of_items, BLOCK_BYTES)):
+                for name, one, place, top in block:
+                    if name not in lists:
+                        lists[name] = one, np.empty((len(self.users), top.shape[1]), np.int32)
+                    lists[name][1][place] = top
+        return {name: (one, self._ndcg(top)) for name, (one, top) in lists.items()}
 
     def _ndcg(self, top: NDArray[np.int32]) -> NDArray[np.float64]:
         discounts = 1 / np.log2(np.arange(2, top.shape[1] + 2))
         gains = (top[self._place] == self._items[:, None]) @ discounts
         ideal = np.cumsum(discounts)[np.minimum(np.bincount(self._place), top.shape[1]) - 1]
         return np.bincount(self._place, self._truth * gains) / ideal
+
+
+def mixtures(n: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+    """Which models are blended, and with which weights."""
+    pairs = [(pair, weights) for pair in combinations(range(n), 2) for weights in PAIR_WEIGHTS]
+    thirds = round(1 / 3, 3)
+    return [*pairs, *([((0, 1, 2), (thirds, thirds, thirds))] if n > 2 else [])]
 
 
 def log_popularity(train: Interactions) -> Tensor:
@@ -87,11 +130,3 @@ def truth_of(validation: Interactions, noise: NDArray[np.floating] | None) -> ND
         return truth
     known = validation.false_positive != UNKNOWN
     return np.where(known, ~validation.is_false_positive, truth)
-
-
-def best_shifts(values: dict[Shift, NDArray[np.float64]]) -> Sequence[Shift]:
-    """No offset, and the best of each kind: by popularity, by P, and by both."""
-    kinds: dict[tuple[bool, bool], list[Shift]] = {}
-    for shift in values:
-        kinds.setdefault((shift.gamma != 0, shift.noise), []).append(shift)
-    return [max(shifts, key=lambda shift: float(values[shift].mean())) for shifts in kinds.values()]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -157,3 +159,15 @@ class Interactions:
         if self.time is not None:
             columns["time"] = pl.Series(self.time)
         return pl.DataFrame(columns)
+
+
+def concatenated(parts: Sequence[Interactions]) -> Interactions:
+    """Parts of one split in one piece; a column that some lack is filled with what that means."""
+    absent: dict[str, Any] = {"false_positive": np.int8(UNKNOWN), "weight": np.float32(1), "time": np.int64(0)}
+    columns: dict[str, Any] = {}
+    for name in ("users", "items", *absent):
+        given = [getattr(part, name) for part in parts]
+        if any(column is not None for column in given):
+            whole = [np.full(len(p), absent[name]) if c is None else c for p, c in zip(parts, given, strict=True)]
+            columns[name] = np.concatenate(whole)
+    return replace(parts[0], **columns)

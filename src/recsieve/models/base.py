@@ -54,6 +54,9 @@ class Model(Scorer):
         losses = objective(scores[positive], scores[negative])
         return Losses(losses, losses, positive)
 
+    def log_score(self, users: Tensor) -> Tensor:
+        return self.score(users)  # logits are of that scale
+
     def penalty(self, batch: Batch) -> Tensor | None:
         """What is added to the mean loss of a batch, such as L2; in a group, this rank's part of it."""
         return None

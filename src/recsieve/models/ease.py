@@ -54,6 +54,12 @@ class EASE:
         require_one_process(run, "EASE")
         return ClosedForm(lambda: self.solve(split.train))
 
+    @staticmethod
+    def grid(train: Interactions) -> list[dict[str, Any]]:
+        """The few options that `auto` tries, the default first."""
+        usual = default_l2(weight_matrix(train))
+        return [{}, {"l2": _rounded(usual / 5)}, {"l2": _rounded(usual * 5)}]
+
     def accepts(self, denoiser: type) -> bool:
         return denoiser is KeepAll
 
@@ -73,6 +79,10 @@ class EASE:
 
     def _weights(self, train: Interactions) -> csr_array:
         return observed_weights(train) if self.weights == "targets" else weight_matrix(train)
+
+
+def _rounded(l2: float) -> float:
+    return float(f"{l2:.2g}")
 
 
 def default_l2(profiles: csr_array) -> float:

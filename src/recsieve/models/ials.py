@@ -62,6 +62,13 @@ class IALS:
         require_one_process(run, "iALS")
         return Sweeps(self.settled(split.train), split.train, run)
 
+    @classmethod
+    def grid(cls, train: Interactions) -> list[dict[str, Any]]:
+        """The few options that `auto` tries, the default first."""
+        usual = cls().settled(train)
+        tried = [usual.l2 / 3, usual.l2 * 3]
+        return [{}, *({"l2": float(f"{l2:.2g}")} for l2 in tried), {"alpha0": usual.alpha0 / 3, "l2": usual.l2}]
+
     def accepts(self, denoiser: type) -> bool:
         return not getattr(denoiser, "uses_noise_labels", False)
 

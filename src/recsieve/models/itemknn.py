@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -47,6 +47,11 @@ class ItemKNN:
     def begin(self, split: Split, run: Run) -> ClosedForm:
         require_one_process(run, "itemknn")
         return ClosedForm(lambda: self.solve(split.train))
+
+    @staticmethod
+    def grid(train: Interactions) -> list[dict[str, Any]]:
+        """The few options that `auto` tries, the default first."""
+        return [{}, {"neighbours": 50}, {"neighbours": 0}]
 
     def accepts(self, denoiser: type) -> bool:
         return denoiser is KeepAll

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -44,6 +45,11 @@ class RP3Beta:
     def begin(self, split: Split, run: Run) -> ClosedForm:
         require_one_process(run, "rp3beta")
         return ClosedForm(lambda: self.solve(split.train))
+
+    @staticmethod
+    def grid(train: Interactions) -> list[dict[str, Any]]:
+        """The few options that `auto` tries, the default first."""
+        return [{}, {"alpha": 0.8, "neighbours": 0}]
 
     def accepts(self, denoiser: type) -> bool:
         return denoiser is KeepAll

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from recsieve.errors import ConfigError
 
+SMALLEST = 1e-4  # of which the logarithm is taken
+
 
 class Factors(NamedTuple):
     """Scores as a product: users · itemsᵀ, plus a number for each item, plus a constant for all."""
@@ -49,6 +51,13 @@ class Scorer(nn.Module, ABC):
             raise TypeError(f"{type(self).__name__} has neither factors nor a score of its own.")
         scores = product.users @ product.items.T
         return scores.add_(product.constant if product.item_bias is None else product.item_bias + product.constant)
+
+    def log_score(self, users: Tensor) -> Tensor:
+        """The scores on the scale of logarithms, to which offsets are added: (n,) -> (n, items).
+
+        Scores that are no logits have no logarithm where they are not positive: there it is that of a small number.
+        """
+        return self.score(users).clamp_(min=SMALLEST).log_()
 
     def fold_in(self, profiles: csr_array) -> Scorer:
         """A scorer of users that were not fitted, from their items: rows of weights, (new users, items)."""

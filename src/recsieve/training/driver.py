@@ -32,18 +32,20 @@ class Driver:
         self.fitting, self.stopping, self._group = fitting, EarlyStopping(patience), group
         self._validate_every, self._checkpoint_every = validate_every, checkpoint_every
 
-    def run(self, validate: Validate, save: Save | None = None) -> Iterator[Trained | Validated]:
-        """Go on to the end, yielding what happens; a fitting that diverges is an error that says what is kept."""
+    def run(
+        self, validate: Validate, save: Save | None = None, until: int | None = None
+    ) -> Iterator[Trained | Validated]:
+        """Go on to the end, or to a step, yielding what happens; where it diverges, an error says what is kept."""
         try:
-            yield from self._go_on(validate, save)
+            yield from self._go_on(validate, save, until)
         except DivergedError as error:
             best = self.stopping.best_step
             kept = f"the weights of step {best} are kept" if best else "no weights were kept"
             raise DivergedError(f"{error} So far, {kept}.", error.step) from None
 
-    def _go_on(self, validate: Validate, save: Save | None) -> Iterator[Trained | Validated]:
+    def _go_on(self, validate: Validate, save: Save | None, until: int | None) -> Iterator[Trained | Validated]:
         fitting, stopping = self.fitting, self.stopping
-        while fitting.step < fitting.total and not stopping.exhausted:
+        while fitting.step < min(until or fitting.total, fitting.total) and not stopping.exhausted:
             loss = fitting.advance()
             epoch = (fitting.step - 1) // fitting.steps_per_epoch
             yield Trained(fitting.step, epoch, fitting.total, loss)

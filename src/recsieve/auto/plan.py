@@ -1,0 +1,114 @@
+"""The plan of a choice: which models are fitted, in which order, written down before the first of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recsieve.auto.candidates import Spec
+from recsieve.data.interactions import Interactions
+from recsieve.errors import ConfigError, RunError
+from recsieve.files import write_text
+from recsieve.models import MODELS, Model
+
+# Those that win most often for their time first; what is trained by gradients comes when there is time left.
+ORDER = ("ease", "ials", "rp3beta", "itemknn", "popularity", "mf", "lightgcn", "gmf", "cdae", "neumf")
+# Seconds on two cores for a unit of work, from benchmarks on ml-1m: for deciding what fits a budget, no more.
+CUBIC, SQUARED, SWEEP, STEP = 1.2e-11, 1.5e-8, 4e-9, 4e-7
+SEARCH_SHARE = 0.6  # of the budget; the rest is for offsets, blends and refits
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A model to fit, and about how long that takes."""
+
+    spec: Spec
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a choice will do, in order; time decides only how far it gets."""
+
+    budget: float  # seconds
+    trials: int | None
+    fits: tuple[Planned, ...]
+
+    def write(self, path: Path) -> None:
+        write_text(path, json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """The plan of a run that was begun."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            fits = tuple(Planned(Spec(**one["spec"]), float(one["seconds"])) for one in values["fits"])
+            return cls(float(values["budget"]), values["trials"], fits)
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged or not of recsieve ({error}): begin anew in another folder.") from None
+
+
+def make_plan(
+    train: Interactions, budget: float, trials: int | None, models: Sequence[str], training: Mapping[str, Any]
+) -> Plan:
+    """The models to fit, the most promising first, as many as the budget allows; at least one."""
+    rounds: list[list[Spec]] = []  # of all models the defaults first, then the next
+    for name in models or [name for name in [*ORDER, *MODELS] if name in MODELS and not _uses_labels(name)]:
+        for number, spec in enumerate(specs_of(name, train, training)):
+            if number == len(rounds):
+                rounds.append([])
+            rounds[number].append(spec)
+    fits = list({spec.slug: spec for one in rounds for spec in one}.values())
+    planned: list[Planned] = []
+    spent = 0.0
+    for spec in fits if trials is None else fits[:trials]:
+        seconds = cost(spec, train)
+        if trials is not None or not planned or spent + seconds <= SEARCH_SHARE * budget:
+            planned.append(Planned(spec, round(seconds, 1)))
+            spent += seconds
+    return Plan(budget, trials, tuple(planned))
+
+
+def specs_of(name: str, train: Interactions, training: Mapping[str, Any]) -> list[Spec]:
+    """The few ways in which a model is tried, its defaults first."""
+    model = MODELS[name]
+    options = model.grid(train) if hasattr(model, "grid") else [{}]
+    usual = dict(getattr(model, "training", {})) | dict(training) if issubclass(model, Model) else {}
+    return [Spec(name, given, training=usual) for given in options]
+
+
+def _uses_labels(name: str) -> bool:
+    return bool(getattr(MODELS[name], "uses_noise_labels", False))
+
+
+def cost(spec: Spec, train: Interactions) -> float:
+    """About how many seconds a model takes to fit and to be judged."""
+    n, counts, n_items = len(train), train.user_counts().astype(np.float64), train.n_items
+    pairs = float((counts**2).sum())
+    ranking = 4e-9 * min(train.n_users, 10_000) * n_items
+    if spec.model == "ease":
+        return CUBIC * n_items**3 + SQUARED * pairs / 4 + 1e-9 * n * n_items + ranking
+    if spec.model in ("itemknn", "rp3beta"):
+        return SQUARED * pairs + ranking
+    if spec.model == "ials":
+        factors = 256 if n_items > 2000 else 128
+        return 16 * (SWEEP * factors * (n + 40 * (train.n_users + n_items)) + ranking)
+    if spec.model == "popularity":
+        return ranking
+    epochs, rows = 40, n * (1 + spec.training.get("negatives", 1))
+    heavy = {"gmf": 1, "mf": 1}.get(spec.model, 6)
+    return epochs * (STEP * heavy * rows + ranking)
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds from "90", "90s", "2m" or "1h"."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", str(text))
+    if match is None or float(match[1]) <= 0:
+        raise ConfigError(f"budget is '{text}', but it is a time: give e.g. 30s, 2m or 1h.")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]

@@ -1,0 +1,267 @@
+"""Model selection: fit what the plan says, judge it on validation, add offsets and blends, and choose."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from recsieve.audit.labelled import labels_of
+from recsieve.auto.candidates import Candidate, Spec
+from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate
+from recsieve.auto.data import Stage, Trust, stage_data, trust_of
+from recsieve.auto.judging import Judge, Values, log_popularity, truth_of
+from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, visible
+from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
+from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.splitting import Split
+from recsieve.errors import DivergedError
+from recsieve.files import replacing, write_text
+from recsieve.models import MODELS, Model, Scorer
+from recsieve.models.blend import Blend, Offset
+from recsieve.settings import AutoOptions
+from recsieve.training import Began, Event
+
+log = logging.getLogger(__name__)
+
+SHORTLIST = 3  # models that get offsets and are blended
+
+
+class Fitted(Protocol):
+    """A recommender that was fitted by one spec."""
+
+    selected: dict[str, float]
+
+    def trained(self) -> Scorer: ...
+
+
+Fit = Callable[[Spec, Split], Fitted]  # on a training part, with early stopping on validation
+Refit = Callable[[Spec, Interactions, float, Stage], Scorer]  # for so many epochs
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The choice, and what it takes to fit it again on more data."""
+
+    choice: Choice
+    split: Split
+    noise: NoiseEstimate | None
+    trust: Trust | None  # where a chosen model counts interactions by it
+
+    def scorer(self, stage: Stage, refit: Refit) -> Blend:
+        """What was chosen, fitted on the data of a stage."""
+        candidate = self.choice.chosen.candidate
+        parts = [
+            refit(spec, stage_data(self.split, stage, self.trust if spec.weighted else None), self._epochs(spec), stage)
+            for spec in candidate.specs
+        ]
+        return Blend(parts, candidate.weights, self.offset(stage_data(self.split, stage)))
+
+    def offset(self, data: Interactions) -> Offset | None:
+        """What is added to the scores, where anything is."""
+        one = self.choice.chosen.candidate
+        if not one.c and not one.gamma:
+            return None
+        tensors = logit_tensors(self.noise.pairs) if one.c and self.noise is not None else None
+        return Offset(one.gamma * log_popularity(data), tensors, one.c or 1.0)
+
+    def _epochs(self, spec: Spec) -> float:
+        return self.choice.epochs[spec.slug]
+
+
+class Search:
+    """Fits and judges candidates; results that are in the folder already are taken from there."""
+
+    def __init__(
+        self, split: Split, options: AutoOptions, k: int, seed: int, fit: Fit,
+        *, folder: Path | None = None, progress: Callable[[Event], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._given, self._options, self._k, self._seed, self._fit = split, options, k, seed, fit
+        self._folder, self._progress, self._started = folder, progress, time.monotonic()
+        self._split = visible(split, options.labels, seed)
+        self._values: Values = {}
+        self._epochs: dict[str, float] = {}
+        self._best: dict[str, tuple[float, Spec, Scorer | None]] = {}  # of each model
+        self._stopped = False
+
+    def run(self, plan: Plan) -> Selection:
+        """Follow the plan as far as time allows, and choose; Ctrl-C ends the search with the best so far."""
+        begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags)
+        noise, evidence = self._look_for_noise(begin)
+        trust = None if noise is None else trust_of(self._split, noise)
+        judge = self._judge(noise)
+        with self._interruptible():
+            for planned in plan.fits:
+                if self._values and plan.trials is None and not self._affords(planned.seconds, plan, SEARCH_SHARE):
+                    continue
+                begin(planned.spec.name)
+                self._try(planned.spec, judge, trust)
+            self._try_denoised(plan, judge, trust)
+        tried = len(self._epochs)
+        begin("offsets and blends")
+        log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
+        with self._interruptible():
+            self._try_rankings(judge, trust, log_true)
+        return self._choose(noise, trust, evidence, tried, len(plan.fits))
+
+    def _look_for_noise(self, begin: Callable[[str], None]) -> tuple[NoiseEstimate | None, str]:
+        if not self._split.train.has_flags:
+            return None, "nothing is known of it, so every held-out interaction counts in full."
+        begin("looking for noise")
+        cache = None if self._folder is None else self._folder / "audit"
+        control = self._options.evidence == "popularity"
+        return estimate_noise(self._split.train, self._seed, control=control, cache=cache)
+
+    def _judge(self, noise: NoiseEstimate | None) -> Judge:
+        held_out = self._split.validation
+        doubts = None if noise is None else noise.pairs.probability(held_out.users, held_out.items)
+        return Judge(held_out, self._split.train, truth_of(held_out, doubts), self._k, self._seed)
+
+    def _affords(self, seconds: float, plan: Plan, share: float) -> bool:
+        return not self._stopped and time.monotonic() - self._started + seconds <= share * plan.budget
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not self._values:
+                raise
+            log.warning("stopped: the best so far is chosen and fitted.")
+            self._stopped = True
+
+    def _try(self, spec: Spec, judge: Judge, trust: Trust | None) -> None:
+        """Fit and judge one model, unless that was done before; one that diverges is left out."""
+        name = Candidate((spec,)).name
+        kept = self._read(spec)
+        scorer: Scorer | None = None
+        if kept is None:
+            try:
+                fitted = self._fit(spec, self._data(spec, trust))
+            except DivergedError as error:
+                log.warning("%s is left out: %s", spec.name, error)
+                return
+            scorer = fitted.trained()
+            kept = judge.value(scorer), fitted.selected["epoch"]
+            self._write(spec, *kept)
+        self._values[name], self._epochs[spec.slug] = (Candidate((spec,)), kept[0]), kept[1]
+        score = float(kept[0].mean())
+        if spec.model != "popularity" and score > self._best.get(spec.model, (-1.0,))[0]:
+            self._best[spec.model] = score, spec, scorer
+
+    def _data(self, spec: Spec, trust: Trust | None) -> Split:
+        return replace(self._split, train=stage_data(self._split, "train", trust)) if spec.weighted else self._split
+
+    def _try_denoised(self, plan: Plan, judge: Judge, trust: Trust | None) -> None:
+        """The two best models again with noise weights, and the best with strategies, if it takes any."""
+        best = sorted(self._best.values(), key=lambda one: -one[0])[:2]
+        denoised = [] if trust is None else [one for _, spec, _ in best for one in _weighted(spec)]
+        denoised += [one for _, spec, _ in best[:1] for one in _with_strategies(spec)]
+        for spec in denoised:
+            if self._affords(cost(spec, self._split.train), plan, SEARCH_SHARE + 0.1):
+                self._try(spec, judge, trust)
+
+    def _try_rankings(self, judge: Judge, trust: Trust | None, log_true: Offset | None) -> None:
+        """Offsets on the best models, and blends of them."""
+        shortlist = sorted(self._best.values(), key=lambda one: -one[0])[:SHORTLIST]
+        fitted = [
+            (spec, scorer if scorer is not None else self._fit(spec, self._data(spec, trust)).trained())
+            for _, spec, scorer in shortlist
+        ]
+        shift = (0.0, 0.0)
+        if log_true is not None:  # without labels, an offset that suits the noisy validation misleads
+            for spec, scorer in fitted:
+                self._values |= judge.shifts(spec, scorer, log_true)
+            shifted = [(one, of.mean()) for one, of in self._values.values() if one.c or one.gamma]
+            best = max(shifted, key=lambda pair: pair[1])[0]
+            shift = best.c, best.gamma
+        self._values |= judge.blends(fitted, log_true, shift)
+
+    def _choose(
+        self, noise: NoiseEstimate | None, trust: Trust | None, evidence: str, tried: int, planned: int
+    ) -> Selection:
+        criterion = f"NDCG@{self._k}" if noise is None else f"expected clean NDCG@{self._k}"
+        rated = rate(self._values, self._seed)
+        chosen, reason = pick(rated, criterion, labelled=noise is not None)
+        by_name = {one.name: one for one in rated}
+        popularity = by_name.get("popularity")
+        choice = Choice(
+            chosen, by_name[best_plain(self._values)], _counterpart(chosen, by_name),
+            None if popularity is None else popularity.score, reason, criterion,
+            int((labels_of(self._split.train) != UNKNOWN).sum()), evidence, tried, planned,
+            {spec.slug: self._epochs[spec.slug] for spec in chosen.candidate.specs}, rated,
+        )  # fmt: skip
+        if self._folder is not None:
+            write_text(self._folder / "choice.json", json.dumps(choice.as_dict()) + "\n")
+        weighted = any(spec.weighted for spec in chosen.candidate.specs)
+        return Selection(choice, self._given, noise, trust if weighted else None)
+
+    def again(self) -> Selection | None:
+        """The choice that was made before this run was stopped, if it had come so far."""
+        path = None if self._folder is None else self._folder / "choice.json"
+        if path is None or not path.exists():
+            return None
+        choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        candidate = choice.chosen.candidate
+        weighted = any(spec.weighted for spec in candidate.specs)
+        noise = self._look_for_noise(lambda name: None)[0] if weighted or candidate.c else None
+        return Selection(choice, self._given, noise, trust_of(self._split, noise) if weighted and noise else None)
+
+    def _announcer(self, total: int) -> Callable[[str], None]:
+        """Tells what is begun, and which of how many it is."""
+        numbers = count(1)
+
+        def begin(name: str) -> None:
+            if self._progress is not None:
+                self._progress(Began(name, min(next(numbers), total), total))
+
+        return begin
+
+    def _write(self, spec: Spec, values: np.ndarray, epochs: float) -> None:
+        if self._folder is not None:
+            with replacing(self._folder / f"{spec.slug}.safetensors") as temporary:
+                save_file({"values": values}, temporary, metadata={"epochs": repr(epochs)})
+
+    def _read(self, spec: Spec) -> tuple[np.ndarray, float] | None:
+        if self._folder is None:
+            return None
+        try:
+            with safe_open(self._folder / f"{spec.slug}.safetensors", framework="numpy") as file:
+                return file.get_tensor("values"), float(file.metadata()["epochs"])
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+            return None  # missing or damaged: fitted again
+
+
+def _counterpart(chosen: Rated, by_name: dict[str, Rated]) -> Rated | None:
+    """What was chosen without what it does about noise, where that was judged too."""
+    return by_name.get(chosen.candidate.without_denoising().name) if chosen.candidate.denoises else None
+
+
+def _weighted(spec: Spec) -> list[Spec]:
+    """A model with noise weights, in each way that it knows."""
+    weighted = replace(spec, weighted=True)
+    if spec.model != "ease":
+        return [weighted]
+    return [weighted, replace(weighted, model_options={**spec.model_options, "weights": "targets"})]
+
+
+def _with_strategies(spec: Spec) -> list[Spec]:
+    """A model that is trained by gradients with T-CE and R-CE: for others trimming by loss has never helped."""
+    if not issubclass(MODELS[spec.model], Model):
+        return []
+    plain = spec.without_denoising()
+    return [
+        replace(plain, denoiser="truncated", denoiser_options={"drop_positives": 0.1, "ramp_epochs": 5}),
+        replace(plain, denoiser="reweighted", denoiser_options={"beta": 0.25}),
+    ]

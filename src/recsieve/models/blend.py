@@ -1,0 +1,98 @@
+"""A ranking made of fitted models: one or several blended, with an offset on their scores; nothing is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from recsieve.models.scorer import Factors, Scorer
+
+NOISE = ("users", "items", "user_factors", "item_factors")
+
+
+class Offset(nn.Module):
+    """What is added to the logarithm of a score: a number for the item, and c · log(1 − P) where P is known.
+
+    P is the probability that the pair would be noise; `noise` has its logit in four parts, the logit of user u and item
+    i being users[u] + items[i] + user_factors[u] · item_factors[i]. All of it is in the `state_dict`.
+    """
+
+    item: Tensor
+    strength: Tensor
+    noise_users: Tensor | None
+    noise_items: Tensor
+    noise_user_factors: Tensor
+    noise_item_factors: Tensor
+
+    def __init__(self, item: Tensor, noise: Mapping[str, Tensor] | None = None, strength: float = 1.0) -> None:
+        super().__init__()
+        self.register_buffer("item", item)  # (items,), such as γ · log popularity
+        self.register_buffer("strength", torch.tensor(strength, dtype=torch.float32))  # c
+        for name in NOISE:
+            self.register_buffer(f"noise_{name}", None if noise is None else noise[name])
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Tensor]) -> Offset:
+        """An offset from its `state_dict`."""
+        noise = {name: state[f"noise_{name}"] for name in NOISE} if "noise_users" in state else None
+        return cls(state["item"], noise, float(state.get("strength", 1.0)))
+
+    def forward(self, users: Tensor) -> Tensor:
+        """The offsets of all items for some users: (n, items), or (1, items) where they are the same for all."""
+        if self.noise_users is None:
+            return self.item[None]
+        logits = torch.addmm(self.noise_items, self.noise_user_factors[users], self.noise_item_factors.T)
+        logits += self.noise_users[users, None]
+        return self.item - self.strength * functional.softplus(logits)
+
+
+class Blend(Scorer):
+    """A weighted sum of the scores of fitted models, each brought to mean 0 and deviation 1 for each user.
+
+    With an offset, that is added to the logarithm of each score before. One model alone is not standardised.
+    """
+
+    def __init__(
+        self, parts: Sequence[Scorer], weights: Sequence[float] = (1.0,), offset: Offset | None = None
+    ) -> None:
+        super().__init__()
+        self.n_users, self.n_items = parts[0].n_users, parts[0].n_items
+        self.parts, self.offset, self._weights = nn.ModuleList(parts), offset, tuple(weights)
+
+    def prepare(self) -> Self:
+        for part in self.scorers:
+            part.prepare()
+        return self
+
+    @property
+    def scorers(self) -> list[Scorer]:
+        return [part for part in self.parts if isinstance(part, Scorer)]
+
+    def factors(self, users: Tensor) -> Factors | None:
+        return self.scorers[0].factors(users) if len(self.parts) == 1 and self.offset is None else None
+
+    @torch.no_grad()
+    def score(self, users: Tensor) -> Tensor:
+        if self.offset is None:
+            scores = [part.score(users) for part in self.scorers]
+        else:
+            offset = self.offset(users)
+            scores = [part.log_score(users) + offset for part in self.scorers]
+        return scores[0] if len(scores) == 1 else blended(scores, self._weights)
+
+    @property
+    def title(self) -> str:
+        return " + ".join(part.title for part in self.scorers)
+
+
+def blended(scores: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+    """The weighted sum of standardised scores: (n, items) each."""
+    total = torch.zeros_like(scores[0])
+    for of_part, weight in zip(scores, weights, strict=True):
+        centred = of_part - of_part.mean(dim=1, keepdim=True)
+        total += weight * centred / centred.std(dim=1, keepdim=True).clamp(min=1e-12)
+    return total
