@@ -18,12 +18,12 @@ def epoch(data, **options):
 
 @settings(deadline=None, max_examples=40)
 @given(n_users=st.integers(1, 20), n_items=st.integers(1, 20), share=st.floats(0, 1), negatives=st.integers(1, 3),
-       seed=st.integers(0, 99), by_user=st.booleans())  # fmt: skip
+       seed=st.integers(0, 99), user_grouped=st.booleans())  # fmt: skip
 def test_an_epoch_has_each_interaction_once_and_no_observed_negative(
-    small_data, n_users, n_items, share, negatives, seed, by_user
+    small_data, n_users, n_items, share, negatives, seed, user_grouped
 ):
     data = small_data(n_users, n_items, share, seed)
-    drawn = epoch(data, negatives=negatives, seed=seed, by_user=by_user)
+    drawn = epoch(data, negatives=negatives, seed=seed, user_grouped=user_grouped)
     ids = drawn.ids.numpy()
     assert sorted(ids[ids >= 0]) == list(range(len(data)))
     np.testing.assert_array_equal(drawn.users.numpy()[ids >= 0], data.users[ids[ids >= 0]])
@@ -78,8 +78,8 @@ def test_an_interaction_is_followed_by_its_negatives(small_data):
     assert (users == users[:, :1]).all()
 
 
-def test_by_user_all_rows_of_a_user_stand_together_and_users_are_shuffled(small_data):
-    sampler = Sampler(small_data(), seed=0, by_user=True)
+def test_user_grouped_all_rows_of_a_user_stand_together_and_users_are_shuffled(small_data):
+    sampler = Sampler(small_data(), seed=0, user_grouped=True)
     orders = []
     for number in range(2):
         users = sampler.draw(number, 0, sampler.rows_per_epoch).users.numpy()
@@ -89,8 +89,8 @@ def test_by_user_all_rows_of_a_user_stand_together_and_users_are_shuffled(small_
     assert orders[0] != orders[1]
 
 
-def test_by_user_chunks_agree_with_the_whole_epoch(small_data):
-    sampler = Sampler(small_data(), seed=0, by_user=True)
+def test_user_grouped_chunks_agree_with_the_whole_epoch(small_data):
+    sampler = Sampler(small_data(), seed=0, user_grouped=True)
     whole = sampler.draw(1, 0, sampler.rows_per_epoch)
     assert torch.equal(torch.cat([b.items for b in sampler.batches(1, 64)]), whole.items)
 

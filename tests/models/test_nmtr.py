@@ -15,22 +15,26 @@ def make(small_data, **options):
     return model
 
 
+def click(model):
+    return model.click_output(model.user(USERS) * model.item(ITEMS)).squeeze(-1)
+
+
 @pytest.mark.parametrize(("cascade", "passed_on"), [("logit", lambda x: x), ("probability", torch.sigmoid)])
 def test_satisfaction_builds_on_the_prediction_of_the_click(small_data, cascade, passed_on):
     model = make(small_data, cascade=cascade)
     own = model.satisfaction_output(model.user(USERS) * model.item(ITEMS)).squeeze(-1)
-    torch.testing.assert_close(model(USERS, ITEMS), passed_on(model.click(USERS, ITEMS)) + own)
+    torch.testing.assert_close(model(USERS, ITEMS), passed_on(click(model)) + own)
 
 
 @pytest.mark.parametrize("cascade", ["logit", "probability"])
 def test_items_are_ranked_by_satisfaction(small_data, cascade):
     model = make(small_data, cascade=cascade)
-    torch.testing.assert_close(model.score_all_items(USERS)[torch.arange(3), ITEMS], model(USERS, ITEMS))
+    torch.testing.assert_close(model.score(USERS)[torch.arange(3), ITEMS], model(USERS, ITEMS))
 
 
 def test_both_tasks_move_the_same_vectors(small_data):
     model = make(small_data)
-    for logits in (model.click(USERS, ITEMS), model(USERS, ITEMS)):
+    for logits in (click(model), model(USERS, ITEMS)):
         model.zero_grad()
         logits.sum().backward()
         assert model.user.weight.grad.coalesce().indices().flatten().tolist() == [0, 3, 7]
