@@ -190,7 +190,7 @@ def test_what_uses_noise_labels_is_validated_by_what_it_learns(small_data):
 class TestEveryObjective:
     def test_a_model_learns_by_it(self, small_data, objective, denoiser):
         losses = losses_of(begin(small_data(), "gmf", denoiser, objective=objective, epochs=30, learning_rate=0.02))
-        assert losses[-1] < 0.8 * losses[0]
+        assert np.mean(losses[-10:]) < 0.5 * losses[0]
 
     def test_a_resumed_training_ends_with_the_same_bits(self, small_data, tmp_path, objective, denoiser):
         data = small_data()
