@@ -171,7 +171,9 @@ def assert_same(found, expected, *inputs):
     torch.testing.assert_close(found, expected)
     for given in inputs:
         if given.requires_grad:
-            torch.testing.assert_close(*(torch.autograd.grad(v, given, retain_graph=True)[0] for v in (found, expected)))
+            torch.testing.assert_close(
+                *(torch.autograd.grad(v, given, retain_graph=True)[0] for v in (found, expected))
+            )
 
 
 @pytest.mark.parametrize("make", [TruncatedBCE, TruncatedHinge, TruncatedSquare])

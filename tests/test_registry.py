@@ -62,6 +62,14 @@ def test_a_plug_in_with_one_of_our_names_never_takes_its_place(offer):
     assert "plugin_greedy" not in sys.modules
 
 
+def test_what_is_added_in_this_process_is_found_like_the_others():
+    things = Registry("thing", {"ours": int})
+    things["mine"] = float
+    assert list(things) == ["ours", "mine"]
+    assert things["mine"] is float
+    assert "mine" not in Registry("thing", {"ours": int})
+
+
 def test_an_unknown_name_is_answered_with_a_close_one_also_of_a_plug_in(offer):
     offer("plugin_close", "class Mine: pass", something="Mine")
     with pytest.raises(ConfigError, match="there is no thing 'somthing': did you mean 'something'"):

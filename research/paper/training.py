@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from recsieve.training.selection import Selection, own_loss
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
@@ -20,7 +21,6 @@ from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
 from recsieve.settings import parse_criterion
 from recsieve.training import Event, Training
-from recsieve.training.selection import Selection, own_loss
 from research.paper.methods import METHODS
 from research.paper.probe import Probe
 from research.paper.runs import CUTOFFS, NDCG, OWN_LOSS, PROBES, VALIDATIONS, RunSpec

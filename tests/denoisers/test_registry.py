@@ -6,7 +6,6 @@ import torch
 from recsieve.denoisers import Context, LeastPopularDrop, RandomDrop, Reweighted, Truncated, make_denoiser
 from recsieve.errors import ConfigError
 
-
 CONTEXT = Context(9, 2, 4, torch.tensor([3, 1]), steps_per_epoch=100, losses_per_positive=2)
 
 

@@ -38,7 +38,9 @@ def test_a_pairwise_objective_is_its_formula(objective, k):
 
 def assert_same(found, expected, *inputs):
     torch.testing.assert_close(found, expected.float())
-    found_slopes, slopes = (torch.autograd.grad(losses.sum(), inputs, retain_graph=True) for losses in (found, expected))
+    found_slopes, slopes = (
+        torch.autograd.grad(losses.sum(), inputs, retain_graph=True) for losses in (found, expected)
+    )
     torch.testing.assert_close(found_slopes, slopes, rtol=1e-6, atol=1e-9)
 
 

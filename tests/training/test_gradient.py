@@ -351,3 +351,13 @@ def test_the_ranks_tell_a_strategy_together_what_one_process_does(small_data, in
         assert torch.equal(weights(fitting), weights(alone))
         for seen, other in zip(fitting.loss.denoiser.seen, alone.loss.denoiser.seen, strict=True):
             assert all(torch.equal(seen[name], other[name]) for name in seen)
+
+
+@pytest.mark.parametrize("objective", ["bce", "bpr"])
+@pytest.mark.parametrize("engine", ["auto", "lazy", "exact"])
+def test_an_epoch_of_users_without_negatives_trains_though_some_batches_have_no_rows(small_data, objective, engine):
+    data = full_users(small_data(12, 9, 0.4), [3, 8])
+    asks = {1: NextEpoch(chosen=torch.from_numpy(np.flatnonzero(data.users == 3)))}
+    fitting = drive(looking(data, asks, engine, objective=objective, epochs=2, batch_size=9, negatives=2))
+    assert fitting.step == fitting.total
+    assert weights(fitting).isfinite().all()

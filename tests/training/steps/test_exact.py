@@ -53,7 +53,9 @@ def test_parameters_have_the_same_bits_on_any_number_of_ranks(small_data, in_ran
         model, loss = make(name, own, Truncated(0.2, 5))
         loss.group = group
         step, optimizer = make_stepper(model, loss, 1e-2, "exact", group)
-        means = [step(batch).means for batch in Sampler(own, seed=0, user_grouped=model.user_grouped_batches).batches(0, 64)]
+        means = [
+            step(batch).means for batch in Sampler(own, seed=0, user_grouped=model.user_grouped_batches).batches(0, 64)
+        ]
         optimizer.flush()
         return means, model.state_dict()
 

@@ -98,7 +98,10 @@ def test_steps_in_one_go_equal_single_ones(small_data, model, strategy):
     (chunk,) = Sampler(small_data(80, 60), seed=0).chunks(0, 64, 0, [5])
     one, other = (
         make_stepper(
-            MODELS[model](small_data(80, 60).csr, torch.Generator().manual_seed(0)), DenoisedLoss(strategy), 1e-3, "fused"
+            MODELS[model](small_data(80, 60).csr, torch.Generator().manual_seed(0)),
+            DenoisedLoss(strategy),
+            1e-3,
+            "fused",
         )[0]
         for _ in range(2)
     )
