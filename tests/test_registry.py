@@ -10,7 +10,7 @@ from recsieve.registry import Registry
 
 @pytest.fixture
 def offer(tmp_path, monkeypatch):
-    """A function that installs a package with a module and its entry points, as pip would, where only this test sees."""
+    """A function that installs a package with a module and its entry points, as pip would, for this test alone."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def install(module, text, **points):

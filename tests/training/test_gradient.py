@@ -175,7 +175,7 @@ def test_using_noise_labels_without_any_is_one_clear_error(small_data):
 
 
 def test_what_uses_noise_labels_is_validated_by_what_it_learns(small_data):
-    """NR's validation loss on clicks that were all regretted is that of negatives, of which every second counts a tenth."""
+    """NR's validation loss on clicks that were all regretted is that of negatives; every second counts a tenth."""
     data = small_data()
     regretted = replace(data, false_positive=np.ones(len(data), np.int8))
     training = begin(data, denoiser="negative-feedback")
