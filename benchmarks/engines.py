@@ -20,9 +20,9 @@ from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import Truncated
 from recsieve.evaluation import evaluate
 from recsieve.files import write_text
-from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
-from recsieve.training import Training, TrainingPlan
+from recsieve.objectives import BCE
+from recsieve.training import Driver, GradientFitting, TrainingPlan
 from recsieve.training.steps import Engine
 
 ROOT = Path(__file__).parents[1]
@@ -57,13 +57,12 @@ def _split(path: Path) -> Split:
 
 def metrics_of(split: Split, engine: Engine, epochs: int) -> dict[str, Any]:
     """The test metrics after so many epochs of GMF with T-CE, and how long they took."""
-    training = train("gmf", split, engine, epochs)
+    driver = begin("gmf", split, engine, epochs)
     started = time.perf_counter()
-    for _ in training.run(float):
-        pass
+    run(driver)
     seconds = time.perf_counter() - started
     seen = split.train.csr.union(split.validation.csr)
-    overall = evaluate(training.model, split.test.csr, seen, KS).overall
+    overall = evaluate(driver.scorer(), split.test.csr, seen, KS).overall
     return {"seconds": round(seconds, 2), **{name: round(value, 6) for name, value in sorted(overall.items())}}
 
 
@@ -71,17 +70,22 @@ def epoch_seconds(split: Split, name: str, engine: Engine) -> float:
     """The time of an epoch on a warm cache, from the making of the model on."""
 
     def epoch() -> None:
-        for _ in train(name, split, engine, 1).run(float):
-            pass
+        run(begin(name, split, engine, 1))
 
     epoch()
     return round(median_of(3, epoch).seconds, 4)
 
 
-def train(name: str, split: Split, engine: Engine, epochs: int) -> Training:
+def begin(name: str, split: Split, engine: Engine, epochs: int) -> Driver:
     model = MODELS[name](split.train.csr, torch.Generator().manual_seed(0))
-    loss = DenoisedLoss(Truncated(0.1, ramp_steps=2_000))
-    return Training(model, loss, split.train, TrainingPlan(epochs=epochs, patience=epochs, engine=engine))
+    plan = TrainingPlan(epochs=epochs, engine=engine)
+    fitting = GradientFitting(model, BCE(), split.train, plan, lambda context: Truncated(0.1, ramp_steps=2_000))
+    return Driver(fitting, patience=epochs)
+
+
+def run(driver: Driver) -> None:
+    for _ in driver.run(lambda fitting: float(fitting.step)):
+        pass
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ from recsieve.data.statistics import fingerprint
 from recsieve.denoisers import Truncated
 from recsieve.evaluation import Evaluation, evaluate
 from recsieve.evaluation.groups import some_users
-from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
+from recsieve.objectives import BCE
 from recsieve.run_folder import RunFolder
-from recsieve.training import Training, TrainingPlan, Validated
+from recsieve.training import Driver, GradientFitting, TrainingPlan, Validated
 from recsieve.training.checkpoint import save_checkpoint
 
 Result = TypeVar("Result")
@@ -71,7 +71,8 @@ def measure(log: Path | pl.DataFrame, users: int, threads: int) -> dict[str, Any
         stages("fingerprint", lambda: fingerprint(split.train))
         stages("write the split", lambda: run.write_split(split))
         training = stages("make the model", lambda: make_training(split))
-        train_epoch(training, split, users, run.checkpoint, stages)
+        driver = Driver(training, patience=1)
+        train_epoch(driver, split, users, run.checkpoint, stages)
         seen = stages("what was seen", lambda: split.train.csr.union(split.validation.csr))
         tested = stages("test", lambda: test(training.model, split, seen, users))
         stages("write the model", lambda: run.write_weights(training.model.state_dict()))
@@ -93,35 +94,28 @@ def measure(log: Path | pl.DataFrame, users: int, threads: int) -> dict[str, Any
         "rows_per_second_per_core": round(rows / epoch / threads),
         "started_mb": round(started_mb),
         "peak_mb": max(stage["peak_mb"] for stage in stages.records.values()),
-        "held_bytes": held_bytes(training, split),
-        "loss": training.history.frame()["loss"][-1],
+        "held_bytes": held_bytes(training, driver, split),
+        "loss": training.history()["loss"][-1],
         "test": {name: tested.overall[name] for name in ("ndcg@20", "recall@100", "coverage@100")},
         "stages": stages.records,
     }
 
 
-def make_training(split: Split) -> Training:
+def make_training(split: Split) -> GradientFitting:
     model = GMF(split.train.csr, torch.Generator().manual_seed(0), factors=FACTORS)
-    loss = DenoisedLoss(Truncated(DROP_RATE, ramp_steps=RAMP_STEPS))
-    return Training(model, loss, split.train, TrainingPlan(epochs=1, batch_size=BATCH))
+    plan = TrainingPlan(epochs=2, batch_size=BATCH)  # of which one is made: after the last, no weights are set aside
+    return GradientFitting(model, BCE(), split.train, plan, lambda context: Truncated(DROP_RATE, RAMP_STEPS))
 
 
-def train_epoch(training: Training, split: Split, users: int, checkpoint: Path, stages: Stages) -> None:
-    """One epoch, one validation and one checkpoint, each a stage, because the loop stops where each is due."""
+def train_epoch(driver: Driver, split: Split, users: int, checkpoint: Path, stages: Stages) -> None:
+    """One epoch, one validation and one checkpoint, each a stage."""
+    training = driver.fitting
     relevant = some_users(split.validation, users).csr
-    waiting: dict[str, Callable[[], Any]] = {}
-
-    def validate(step: int) -> float:
-        waiting["validation"] = lambda: evaluate(training.model, relevant, split.train.csr, [20])
-        return 0.0
-
-    def save(state: dict[str, Any]) -> None:
-        waiting["checkpoint"] = lambda: save_checkpoint(checkpoint, state)
-
-    stages("epoch", lambda: [None for event in training.run(validate, save) if isinstance(event, Validated)])
-    for name, work in waiting.items():
-        stages(name, work)
-    first, last = (training.history.frame()["loss"][row] for row in (0, -1))
+    course = driver.run(lambda fitting: 0.0)
+    stages("epoch", lambda: next(event for event in course if isinstance(event, Validated)))
+    stages("validation", lambda: evaluate(training.scorer(), relevant, split.train.csr, [20]))
+    stages("checkpoint", lambda: save_checkpoint(checkpoint, driver.state_dict()))
+    first, last = (training.history()["loss"][row] for row in (0, -1))
     if not last < min(first, math.log(2)):  # a time counts only if something was learned in it
         raise RuntimeError(f"the loss was {first:.4f} at first and {last:.4f} at last: nothing was learned.")
 
@@ -130,7 +124,7 @@ def test(model: GMF, split: Split, seen: CSR, users: int) -> Evaluation:
     return evaluate(model, some_users(split.test, users).csr, seen, KS)
 
 
-def held_bytes(training: Training, split: Split) -> dict[str, float]:
+def held_bytes(training: GradientFitting, driver: Driver, split: Split) -> dict[str, float]:
     """What is held in memory while training, for each interaction, user and item; ids are not counted."""
     train, csr, model = split.train, split.train.csr, training.model
     columns = [train.users, train.items, train.false_positive, csr.items]
@@ -140,7 +134,7 @@ def held_bytes(training: Training, split: Split) -> dict[str, float]:
         state = training.optimizer.state[table]
         moments = sum(state[key].nbytes for key in ("exp_avg", "exp_avg_sq", "last_step"))
         marks = training.optimizer.rows_of(table).marks.nbytes
-        best = training.selection.weights[f"{name}.weight"].nbytes
+        best = driver.stopping.weights[f"{name}.weight"].nbytes
         held[name] = (table.nbytes + moments + marks + best) / len(table)
     held["user"] += csr.offsets.nbytes / train.n_users
     return {name: round(value, 2) for name, value in held.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,12 +21,12 @@ import torch
 
 from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
-from recsieve.denoisers import DENOISERS, make_denoiser
+from recsieve.denoisers import DENOISERS, Context, Denoiser, make_denoiser
 from recsieve.evaluation import evaluate
 from recsieve.group import Group, join
-from recsieve.losses import CascadedLoss, DenoisedLoss
-from recsieve.models import MODELS, NMTR
-from recsieve.training import Trained, Training, TrainingPlan
+from recsieve.models import MODELS
+from recsieve.objectives import BCE
+from recsieve.training import GradientFitting, TrainingPlan
 from recsieve.training.sharded import ShardedModel
 from recsieve.training.steps import Engine
 
@@ -54,25 +55,19 @@ def train(
 ) -> dict[str, Any]:
     """Train on the group's shares of the log; what comes out is the same on each rank."""
     whole, test = make_log()
-    popularity = torch.from_numpy(whole.item_counts())
     data, test = share_out(whole, group), share_out(test, group)
     make = partial(MODELS[model], data.csr, torch.Generator().manual_seed(1))
     trained = ShardedModel(make, TABLE_LEARNING_RATE, group) if shard_tables else make()
-    network = trained.model if isinstance(trained, ShardedModel) else trained
-    denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
-    loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
-    plan = TrainingPlan(10_000, 10_000, BATCH_SIZE, learning_rate, NEGATIVES, engine=engine)
-    training = Training(trained, loss, data, plan)
-    losses: list[float] = []
-    for event in training.run(lambda step: -step):
-        if isinstance(event, Trained):
-            losses.append(event.loss)
-        if len(losses) == steps:
-            break
-    training.optimizer.flush()
-    trained.eval()
-    found = evaluate(trained, test.csr, data.csr, [10], group=group).overall
+    plan = TrainingPlan(10_000, BATCH_SIZE, learning_rate, NEGATIVES, engine=engine)
+    fitting = GradientFitting(trained, BCE(), data, plan, partial(with_short_ramp, strategy))
+    losses = [fitting.advance() for _ in range(steps)]
+    found = evaluate(fitting.scorer(), test.csr, data.csr, [10], group=group).overall
     return {"losses": losses, "metrics": {name: found[name] for name in METRICS}}
+
+
+def with_short_ramp(strategy: str, context: Context) -> Denoiser:
+    """A strategy that drops all that it will drop after a few steps."""
+    return make_denoiser(strategy, {}, replace(context, steps_per_epoch=1))
 
 
 def compare(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

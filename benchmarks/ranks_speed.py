@@ -24,9 +24,9 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import Truncated
 from recsieve.group import Group, join
-from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
-from recsieve.training import Trained, Training, TrainingPlan
+from recsieve.objectives import BCE
+from recsieve.training import Driver, GradientFitting, Trained, TrainingPlan
 from recsieve.training.steps import Engine
 
 N_USERS, N_ITEMS, N_INTERACTIONS = 50_000, 20_000, 1_000_000
@@ -51,9 +51,9 @@ def measure(model: str, engine: Engine, steps: int, batch_size: int, group: Grou
     data = share_out(make_log(), group)
     network = MODELS[model](data.csr, torch.Generator().manual_seed(0))
     plan = TrainingPlan(epochs=1_000, batch_size=batch_size, engine=engine)
-    training = Training(network, DenoisedLoss(Truncated(0.2, 100)), data, plan)
+    fitting = GradientFitting(network, BCE(), data, plan, lambda context: Truncated(0.2, 100))
     times = []
-    for event in training.run(lambda step: step):
+    for event in Driver(fitting, plan.epochs).run(lambda fitting: float(fitting.step)):
         if isinstance(event, Trained) and event.step >= WARM_UP:
             times.append((event.step, time.perf_counter()))
             if event.step >= WARM_UP + steps:

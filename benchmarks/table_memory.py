@@ -26,9 +26,9 @@ from recsieve.data.sharing import share_out
 from recsieve.denoisers import Truncated
 from recsieve.evaluation import evaluate
 from recsieve.group import join
-from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF, Model
-from recsieve.training import Training, TrainingPlan
+from recsieve.objectives import BCE
+from recsieve.training import Driver, GradientFitting, TrainingPlan
 from recsieve.training.checkpoint import save_checkpoint
 from recsieve.training.sharded import ShardedModel
 
@@ -51,10 +51,13 @@ def measure(folder: Path, n_users: int, factors: int, *, shard_tables: bool) -> 
         before = _peak()
         make = partial(GMF, data.csr, torch.Generator().manual_seed(0), factors=factors)
         model: Model = ShardedModel(make, 0.05, group) if shard_tables else make()
-        training = Training(model, DenoisedLoss(Truncated()), data, TrainingPlan(epochs=1, batch_size=8192))
+        plan = TrainingPlan(epochs=1, batch_size=8192)
+        driver = Driver(GradientFitting(model, BCE(), data, plan, lambda context: Truncated()), patience=1)
         some = data.take(np.flatnonzero(data.users < TEST_USERS)).csr
         save = partial(save_checkpoint, folder / "checkpoint", group=group)
-        for _ in training.run(lambda step: evaluate(model, some, None, [20], group=group).overall["ndcg@20"], save):
+        for _ in driver.run(
+            lambda fitting: evaluate(fitting.scorer(), some, None, [20], group=group).overall["ndcg@20"], save
+        ):
             pass
         result = {"before the tables": before, "peak": _peak()}
         (folder / f"rank-{group.rank}.json").write_text(json.dumps(result))

@@ -17,8 +17,9 @@ from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Denoiser, KeepAll, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS, Model
+from recsieve.objectives import BCE
 from recsieve.sampling import Batch, Sampler
-from recsieve.training import Training, TrainingPlan
+from recsieve.training import Driver, GradientFitting, TrainingPlan
 from recsieve.training.steps import make_stepper
 
 PLAIN_MODELS: dict[str, Callable[..., nn.Module]] = {"gmf": plain.GMF, "neumf": plain.NeuMF}
@@ -108,7 +109,8 @@ def our_epoch(name: str, case: Case, denoiser: Denoiser, batch_size: int = plain
 
 def run_epoch(name: str, data: Interactions, denoiser: Denoiser, batch_size: int) -> None:
     plan = TrainingPlan(epochs=1, batch_size=batch_size, learning_rate=plain.LEARNING_RATE)
-    for _ in Training(new_model(name, data), DenoisedLoss(denoiser), data, plan).run(lambda step: 0.0):
+    fitting = GradientFitting(new_model(name, data), BCE(), data, plan, lambda context: denoiser)
+    for _ in Driver(fitting, patience=1).run(lambda fitting: 0.0):
         pass
 
 
@@ -126,7 +128,7 @@ def plain_epoch(model: nn.Module, dataset: plain.PairDataset, sampling: float, c
 
 def batches_of(model: Model, data: Interactions, steps: int) -> list[Batch]:
     """The first batches that ours would train on, over as many epochs as it takes."""
-    sampler = Sampler(data, seed=0, by_user=model.by_user)
+    sampler = Sampler(data, seed=0, user_grouped=model.user_grouped_batches)
 
     def endless() -> Iterator[Batch]:
         epoch = 0
@@ -141,7 +143,7 @@ def same_losses(name: str, model: Model, denoiser: Denoiser, batches: list[Batch
     """Train ours on the same batches and compare the loss of each step."""
     model.train()
     stepper, _ = make_stepper(model, DenoisedLoss(denoiser).train(), AGREE_RATE[name], "auto")
-    ours = [stepper(batch)[0] for batch in batches]
+    ours = [stepper(batch).means[0] for batch in batches]
     furthest = float(np.abs(np.array(ours) - np.array(theirs)).max())
     return Agreement(f"largest difference of the loss in {len(ours)} steps", furthest, LOSS_LIMIT[name])
 

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -46,7 +47,10 @@ def in_folder(tmp_path, monkeypatch):
     plan = Settings.plan
     monkeypatch.setattr(Settings, "plan", lambda settings: replace(plan(settings), epochs=1))
     monkeypatch.setattr("recsieve.audit.dynamics.MOST_EPOCHS", 1)
-    with patch.dict(DENOISERS), patch.dict(MODELS):  # what a snippet adds to them is gone afterwards
+    with ExitStack() as stack:  # what a snippet adds to a registry is gone afterwards
+        for registry in (DENOISERS, MODELS):
+            stack.enter_context(patch.dict(registry._ours))
+            stack.enter_context(patch.dict(registry._loaded))
         yield tmp_path
 
 

@@ -5,13 +5,48 @@ from torch.nn import functional
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
 from recsieve.group import ALONE
-from recsieve.losses import CascadedLoss, DenoisedLoss, ReweightedBCE, TruncatedBCE
+from recsieve.losses import (
+    DenoisedLoss,
+    ReweightedBCE,
+    ReweightedBPR,
+    ReweightedHinge,
+    ReweightedSoftmax,
+    ReweightedSquare,
+    TruncatedBCE,
+    TruncatedBPR,
+    TruncatedHinge,
+    TruncatedSoftmax,
+    TruncatedSquare,
+)
+from recsieve.objectives import BPR, Losses
+
+TRUNCATED = [TruncatedBCE, TruncatedSquare, TruncatedHinge, TruncatedBPR, TruncatedSoftmax]
+REWEIGHTED = [ReweightedBCE, ReweightedSquare, ReweightedHinge, ReweightedBPR, ReweightedSoftmax]
 
 
 def batch(n=64, seed=0):
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(n, generator=generator, requires_grad=True)
     return logits, (torch.rand(n, generator=generator) < 0.5).float()
+
+
+def inputs_of(loss, n=64, dtype=torch.float32):
+    """Scores and labels, or the scores of positives and of their negatives."""
+    scores, labels = batch(n)
+    if not loss.objective.pairwise:
+        return scores.detach().to(dtype).requires_grad_(), labels
+    negative = torch.randn(n, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float32)
+    return scores.detach().to(dtype).requires_grad_(), negative.to(dtype).requires_grad_()
+
+
+def plain_losses(loss, one, other):
+    """Each objective as it is written in the literature."""
+    names = {"BCE": lambda s, y: -(y * torch.sigmoid(s).log() + (1 - y) * (1 - torch.sigmoid(s)).log()),
+             "Square": lambda s, y: (s - y) ** 2,
+             "Hinge": lambda s, y: torch.relu(1 - torch.where(y > 0, 1.0, -1.0) * s),
+             "BPR": lambda p, n: -torch.sigmoid(p[:, None] - n).log().mean(1),
+             "Softmax": lambda p, n: -(p.exp() / (p.exp() + n.exp().sum(1))).log()}  # fmt: skip
+    return names[type(loss.objective).__name__](one, other)
 
 
 def gradient(value, logits):
@@ -78,8 +113,7 @@ def test_a_batch_of_which_all_is_dropped_has_loss_zero():
     logits = torch.zeros(10, requires_grad=True)
     kept_one = loss(logits, torch.ones(10))
     assert torch.isfinite(kept_one)
-    weighed = loss.weigh(logits, torch.ones(10), sample_weights=torch.zeros(10))
-    assert weighed.mean().item() == 0
+    assert loss(logits, torch.ones(10), weight=torch.zeros(10)).item() == 0
 
 
 def test_under_autocast_the_loss_is_float32_and_close():
@@ -102,32 +136,143 @@ def test_given_weights_multiply_those_of_the_strategy():
     logits, labels = batch(4)
     given = torch.tensor([2.0, 0.0, 1.0, 1.0])
     losses = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
-    value = DenoisedLoss(KeepAll())(logits, labels, sample_weights=given)
+    value = DenoisedLoss(KeepAll())(logits, labels, weight=given)
     torch.testing.assert_close(value, (given * losses).sum() / 3)
 
 
 def test_shapes_that_would_broadcast_are_refused():
-    with pytest.raises(ConfigError, match="same length"):
+    with pytest.raises(ConfigError, match="two tensors of one shape"):
         TruncatedBCE()(torch.zeros(4, 1), torch.zeros(4))
+    for negative in (torch.zeros(3, 2), torch.zeros(4, 0), torch.zeros(8)):
+        with pytest.raises(ConfigError, match=r"give \(n,\) and \(n, k\)"):
+            TruncatedBPR()(torch.zeros(4), negative)
 
 
-def test_the_cascaded_loss_is_the_mean_of_both_tasks_over_what_was_liked_and_what_was_clicked():
-    satisfaction, _ = batch(3)
-    click, _ = batch(3, seed=1)
-    liked, ids = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([4, 2, -1])  # the second was clicked and regretted
-    clicked = torch.tensor([1.0, 1.0, 0.0])
-    of = functional.binary_cross_entropy_with_logits
-    expected = 0.75 * of(satisfaction, liked) + 0.25 * of(click, clicked)
-    loss = CascadedLoss(KeepAll(), lambda users, items: click, satisfaction_share=0.75)
-    found = loss(satisfaction, liked, users=torch.zeros(3), items=torch.zeros(3), ids=ids)
+@pytest.mark.parametrize("make", TRUNCATED)
+def test_every_truncated_loss_has_the_gradient_of_the_mean_over_what_is_kept(make):
+    loss = make(max_drop_rate=0.2, ramp_steps=1)
+    one, other = inputs_of(loss)
+    losses = plain_losses(loss, one, other)
+    positives = torch.arange(64) if loss.objective.pairwise else other.nonzero().flatten()
+    hardest = positives[losses[positives].argsort(descending=True)[:12]]
+    expected = losses[torch.ones(64, dtype=torch.bool).index_fill(0, hardest, False)].mean()
+    assert_same(loss(one, other), expected, one, other)
+
+
+@pytest.mark.parametrize("make", REWEIGHTED)
+def test_every_reweighted_loss_has_the_gradient_of_the_formula_with_fixed_weights(make):
+    loss = make(beta=0.3)
+    one, other = inputs_of(loss)
+    losses = plain_losses(loss, one, other)
+    assert_same(loss(one, other), ((-0.3 * losses.detach()).exp() * losses).mean(), one, other)
+
+
+def assert_same(found, expected, *inputs):
     torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(gradient(found, click), gradient(0.25 * of(click, clicked), click))
+    for given in inputs:
+        if given.requires_grad:
+            torch.testing.assert_close(
+                *(torch.autograd.grad(v, given, retain_graph=True)[0] for v in (found, expected))
+            )
 
 
-def test_the_cascaded_loss_says_what_it_needs():
+@pytest.mark.parametrize("make", [TruncatedBCE, TruncatedHinge, TruncatedSquare])
+def test_scores_of_users_by_items_are_one_batch(make):
+    scores, labels = batch()
+    expected = make(0.2, 1)(scores, labels)
+    matrix = scores.detach().reshape(8, 8).requires_grad_()
+    found = make(0.2, 1)(matrix, labels.reshape(8, 8), weight=torch.ones(8, 8), ids=torch.arange(64).reshape(8, 8))
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradient(found, matrix).flatten(), gradient(expected, scores))
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.int64, torch.uint8, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("make", [TruncatedBCE, ReweightedBCE, TruncatedHinge, TruncatedSquare])
+def test_labels_of_any_type_mean_the_same(make, kind):
+    scores, labels = batch()
+    found = make()(scores, labels.to(kind))
+    assert found.dtype == torch.float32
+    assert torch.equal(found, make()(scores, labels))
+
+
+@pytest.mark.parametrize("make", [TruncatedBPR, ReweightedSoftmax])
+def test_positive_and_negative_scores_may_have_any_number_of_negatives(make):
+    loss = make()
+    positive, negative = inputs_of(loss)
+    assert loss(positive, negative[:, 0]).isfinite()  # one each
+    torch.testing.assert_close(make()(positive, negative[:, 0]), make()(positive, negative[:, :1]))
+    torch.testing.assert_close(make()(positive[:, None], negative), make()(positive, negative))
+
+
+def test_a_weight_goes_with_each_positive_and_its_negatives():
+    loss = DenoisedLoss(KeepAll(), BPR())
+    positive, negative = inputs_of(loss, 4)
+    given = torch.tensor([2.0, 0.0, 1.0, 1.0])
+    expected = (given * plain_losses(loss, positive, negative)).sum() / 3
+    torch.testing.assert_close(loss(positive, negative, weight=given), expected)
+
+
+def test_under_a_pairwise_objective_a_label_of_0_has_no_weight():
+    loss, losses = DenoisedLoss(KeepAll(), BPR()), torch.tensor([1.0, 2.0, 3.0])
+    weighed = loss.weigh(Losses(losses, losses), torch.tensor([1.0, 0.0, 0.3]))
+    assert weighed.weights.tolist() == [1, 0, 1]
+    assert weighed.mean().item() == 2
+
+
+@pytest.mark.parametrize("make", [*TRUNCATED, *REWEIGHTED])
+def test_every_loss_is_float32_and_close_under_autocast(make):
+    plain = make()(*inputs_of(make()))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        one, other = inputs_of(make(), dtype=torch.bfloat16)
+        half = make()(one, other)
+        half.backward()
+    assert half.dtype == torch.float32
+    assert one.grad.dtype == torch.bfloat16
+    torch.testing.assert_close(half, plain, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("make", [TruncatedBCE, ReweightedBPR])
+def test_compiled_a_loss_gives_the_same_and_is_not_compiled_anew_at_each_step(make):
+    torch._dynamo.reset()
+    counters = torch._dynamo.utils.counters
+    loss, plain = make(), make()
+    layer = torch.nn.Linear(1, 1)
+
+    def step(one, other):
+        return loss(layer(one[:, None]).squeeze(1), other)
+
+    compiled = torch.compile(step, backend="eager")
+    graphs = []
+    for _ in range(6):
+        one, other = (given.detach() for given in inputs_of(loss))
+        found = compiled(one, other)
+        torch.testing.assert_close(found, plain(layer(one[:, None]).squeeze(1), other))
+        graphs.append(counters["stats"]["unique_graphs"])
+    assert loss.step == 6
+    assert graphs[0] > 0
+    assert graphs[-1] == graphs[1], "a graph at each step"
+
+
+def test_fidelity_counts_and_rounds_as_the_authors_code():
     logits, labels = batch()
-    with pytest.raises(ConfigError, match="give `users` and `items`"):
-        CascadedLoss(KeepAll(), lambda users, items: logits)(logits, labels)
+    paper, authors = TruncatedBCE(0.21, 1), TruncatedBCE(0.21, 1, fidelity="authors")
+    losses = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+    hardest = losses.masked_fill(labels == 0, -1).argsort(descending=True)
+    for loss, n_dropped in ((paper, 13), (authors, 14)):  # 64 · 0.21 = 13.44
+        kept = torch.ones(64).index_fill(0, hardest[:n_dropped], 0.0)
+        torch.testing.assert_close(loss(logits, labels), (kept * losses).sum() / kept.sum())
+
+
+def test_a_strategy_may_divide_by_the_batch():
+    class Halves:
+        divides_by = "batch"
+
+        def weights(self, batch):
+            return (torch.arange(len(batch.losses)) % 2).float()
+
+    logits, labels = batch()
+    losses = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+    torch.testing.assert_close(DenoisedLoss(Halves())(logits, labels), losses[1::2].sum() / 64)
 
 
 def test_a_group_selects_over_the_batch_of_all_ranks_and_their_mean_gradient_is_that_of_one(in_ranks):
@@ -163,11 +308,11 @@ def test_places_bring_the_batch_of_all_ranks_into_its_order(in_ranks):
         own = torch.arange(group.rank, 10, 2)
         loss = DenoisedLoss(Remember(), group=group)
         about = {"users": own.int(), "items": own.int(), "ids": own - 1, "sample_weights": own.float()}
-        return loss.weigh(own.float(), torch.ones(5), **about, places=own, n_all=10)
+        return loss.weigh(Losses(own.float(), own.float()), torch.ones(5), **about, places=own, n_all=10)
 
     for rank, weighed in enumerate(in_ranks(2, weigh)):
         assert weighed.weights.tolist() == list(range(rank, 10, 2))
-        assert weighed.kept == 9  # the given weight of the first is 0
+        assert weighed.divisor == 9  # the given weight of the first is 0
     for batch in seen:
         assert batch.users.tolist() == list(range(10))
         assert batch.ids.tolist() == list(range(-1, 9))

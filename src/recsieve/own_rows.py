@@ -114,8 +114,8 @@ def _rows(data: Interactions) -> NDArray[np.int64]:
 @njit(nogil=True, cache=True)
 def _positions_of(groups, n_groups, key):
     left_bits, right_bits = widths(n_groups)
-    positions = np.empty(len(groups), np.int64)
-    for i in range(len(groups)):
+    positions = np.zeros(len(groups), np.int64)
+    for i in range(len(groups) if n_groups > 0 else 0):  # without groups, the walk would never land inside
         # Those of the rest may be numbered beyond the last group; nobody asks where they are.
         positions[i] = position_of(min(groups[i], n_groups - 1), n_groups, key, left_bits, right_bits)
     return positions

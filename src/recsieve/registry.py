@@ -20,7 +20,7 @@ class Registry(Mapping[str, T], Generic[T]):
     """
 
     def __init__(self, kind: str, ours: Mapping[str, T]) -> None:
-        self.kind, self._ours, self._loaded = kind, ours, dict(ours)
+        self.kind, self._ours, self._loaded = kind, dict(ours), dict(ours)
 
     @cached_property
     def _offered(self) -> dict[str, EntryPoint]:
@@ -33,6 +33,10 @@ class Registry(Mapping[str, T], Generic[T]):
                 raise ConfigError(f"there is no {self.kind} '{name}': {did_you_mean(name, self)}")
             self._loaded[name] = self._load(self._offered[name])
         return self._loaded[name]
+
+    def __setitem__(self, name: str, thing: T) -> None:
+        """Add something in this process alone, as a notebook does."""
+        self._ours[name] = self._loaded[name] = thing
 
     def _load(self, point: EntryPoint) -> T:
         try:

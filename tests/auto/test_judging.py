@@ -8,7 +8,7 @@ from recsieve.auto.judging import Judge, Shift, best_shifts, log_popularity, tru
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
 from recsieve.evaluation import evaluate
 from recsieve.models import GMF
-from recsieve.models.offset import NOISE, Offset, OffsetModel
+from recsieve.models.offset import NOISE, Offset, OffsetScorer
 
 
 def interactions(users, items, flags=None):
@@ -35,7 +35,7 @@ def test_without_doubts_the_value_is_the_common_ndcg_under_every_shift():
     values = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0).values(model(), Offset(torch.zeros(6), offset()))
     assert len(values) == 2 * (1 + len(judging.GAMMAS))
     for shift, of_users in values.items():
-        shifted = OffsetModel(model(), shift.offset(log_popularity(TRAIN), offset()))
+        shifted = OffsetScorer(model(), shift.offset(log_popularity(TRAIN), offset()))
         expected = evaluate(shifted, HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
         np.testing.assert_allclose(of_users, expected)
 

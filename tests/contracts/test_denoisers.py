@@ -3,15 +3,17 @@
 import pytest
 import torch
 
-from recsieve.denoisers import DENOISERS, LossBatch, make_denoiser
+from recsieve.denoisers import DENOISERS, Context, LossBatch, make_denoiser
 from recsieve.losses import DenoisedLoss
+from recsieve.objectives import BCE, Losses
 
 POPULARITY = torch.randperm(64, generator=torch.Generator().manual_seed(0))
 
 
 @pytest.fixture(params=DENOISERS)
 def denoiser(request):
-    return make_denoiser(request.param, {}, steps_per_epoch=1, negatives=1, popularity=POPULARITY)
+    context = Context(7, 64, 64, POPULARITY, steps_per_epoch=1, losses_per_positive=2)
+    return make_denoiser(request.param, {}, context)
 
 
 def batch(n, share=0.5, step=100):
@@ -47,7 +49,8 @@ def test_negatives_are_never_dropped(denoiser):
 def test_the_loss_has_gradients_and_the_strategy_none(denoiser):
     logits = torch.randn(32, generator=torch.Generator().manual_seed(0), requires_grad=True)
     labels = (torch.arange(32) < 16).float()
-    weighed = DenoisedLoss(denoiser).weigh(logits, labels, items=torch.arange(32))
+    losses = BCE()(logits, labels)
+    weighed = DenoisedLoss(denoiser).weigh(Losses(losses, losses), labels, items=torch.arange(32))
     assert not weighed.weights.requires_grad
     weighed.mean().backward()
     assert torch.isfinite(logits.grad).all()

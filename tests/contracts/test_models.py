@@ -18,7 +18,7 @@ def model(request, small_data):
 
 def test_scores_of_all_items_equal_the_logits_of_the_pairs(model):
     users = torch.tensor([3, 0, 7, 3])
-    scores = model.score_all_items(users)
+    scores = model.score(users)
     assert scores.shape == (4, model.n_items)
     pairs = model(users.repeat_interleave(model.n_items), torch.arange(model.n_items).repeat(4))
     torch.testing.assert_close(scores.flatten(), pairs, atol=1e-5, rtol=1e-4)
@@ -35,7 +35,7 @@ def test_int32_indices_work_as_well_as_int64(model):
 
 def test_scoring_leaves_no_gradient_and_the_training_mode_as_it_was(model):
     model.train()
-    assert not model.score_all_items(torch.tensor([0])).requires_grad
+    assert not model.score(torch.tensor([0])).requires_grad
     assert model.training
 
 
@@ -57,4 +57,4 @@ def test_weights_travel_through_state_dict(model, small_data):
     other = type(model)(small_data().csr, torch.Generator().manual_seed(99))
     other.load_state_dict(model.state_dict())
     users = torch.arange(5)
-    assert torch.equal(other.eval().score_all_items(users), model.score_all_items(users))
+    assert torch.equal(other.eval().score(users), model.score(users))

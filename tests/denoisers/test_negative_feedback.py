@@ -20,7 +20,7 @@ def test_without_ids_whatever_is_no_positive_is_taken_for_a_negative():
 
 
 @pytest.mark.parametrize(
-    ("knobs", "message"),
+    ("options", "message"),
     [
         ({"false_positive_weight": -0.1}, "from 0 \\(left out\\) to 1"),
         ({"false_positive_weight": float("nan")}, "from 0 \\(left out\\) to 1"),
@@ -28,6 +28,6 @@ def test_without_ids_whatever_is_no_positive_is_taken_for_a_negative():
         ({"negative_weight": 2.0}, "above 0 and up to 1"),
     ],
 )
-def test_a_weight_outside_its_range_is_one_clear_error(knobs, message):
+def test_a_weight_outside_its_range_is_one_clear_error(options, message):
     with pytest.raises(ConfigError, match=message):
-        NegativeFeedback(**knobs)
+        NegativeFeedback(**options)

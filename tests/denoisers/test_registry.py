@@ -1,12 +1,16 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
-from recsieve.denoisers import LeastPopularDrop, RandomDrop, Reweighted, Truncated, make_denoiser
+from recsieve.denoisers import Context, LeastPopularDrop, RandomDrop, Reweighted, Truncated, make_denoiser
 from recsieve.errors import ConfigError
 
+CONTEXT = Context(9, 2, 4, torch.tensor([3, 1]), steps_per_epoch=100, losses_per_positive=2)
 
-def make(name, popularity=None, **options):
-    return make_denoiser(name, options, steps_per_epoch=100, negatives=1, popularity=popularity)
+
+def make(name, context=CONTEXT, **options):
+    return make_denoiser(name, options, context)
 
 
 def test_a_persons_terms_mean_the_same_as_the_papers():
@@ -25,29 +29,32 @@ def test_no_more_than_all_positives_can_be_dropped():
         make("truncated", drop_positives=1.5)
 
 
-def test_saying_the_same_knob_twice_is_an_error():
+def test_saying_the_same_option_twice_is_an_error():
     with pytest.raises(ConfigError, match="both ramp_epochs and ramp_steps"):
         make("truncated", ramp_epochs=1, ramp_steps=1)
 
 
-def test_an_unknown_name_or_knob_is_answered_with_a_close_one():
+def test_an_unknown_name_or_option_is_answered_with_a_close_one():
     with pytest.raises(ConfigError, match="did you mean 'truncated'"):
         make("truncate")
     with pytest.raises(ConfigError, match="did you mean 'beta'"):
         make("reweighted", betta=1)
 
 
-def test_the_controls_take_the_knobs_of_truncated_and_mean_the_same_by_them():
-    popularity = torch.tensor([3, 1])
-    knobs = {"drop_positives": 0.4, "ramp_epochs": 3, "fidelity": "authors"}
-    assert make("random-drop", **knobs) == RandomDrop(0.2, 300, "authors")
-    control = make("least-popular-drop", popularity, **knobs)
-    assert control == LeastPopularDrop(0.2, 300, "authors", popularity=popularity)
-    assert control.popularity is popularity
+def test_the_controls_take_the_options_of_truncated_and_mean_the_same_by_them():
+    options = {"drop_positives": 0.4, "ramp_epochs": 3, "fidelity": "authors"}
+    assert make("random-drop", **options) == RandomDrop(0.2, 300, "authors")
+    control = make("least-popular-drop", **options)
+    assert control == LeastPopularDrop(0.2, 300, "authors", context=CONTEXT)
+    assert control.context is CONTEXT
 
 
-def test_popularity_comes_from_the_data_and_is_no_knob():
-    with pytest.raises(ConfigError, match="give `popularity`"):
-        make("least-popular-drop")
-    with pytest.raises(ConfigError, match="no knob 'popularity'"):
-        make_denoiser("least-popular-drop", {"popularity": 1}, steps_per_epoch=1, negatives=1)
+def test_popularity_comes_from_the_data_and_is_no_option():
+    for name in ("popularity", "context"):
+        with pytest.raises(ConfigError, match=f"no option '{name}'"):
+            make_denoiser("least-popular-drop", {name: 1}, CONTEXT)
+
+
+def test_where_a_positive_and_its_negatives_share_a_loss_the_share_of_positives_is_that_of_the_batch():
+    pairwise = replace(CONTEXT, losses_per_positive=1)
+    assert make("truncated", pairwise, drop_positives=0.4, ramp_epochs=3) == Truncated(0.4, 300)

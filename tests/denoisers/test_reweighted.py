@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from recsieve.denoisers import LossBatch, Reweighted
 from recsieve.errors import ConfigError
-from recsieve.losses import binary_cross_entropy
+from recsieve.objectives import BCE
 
 
 @given(logit=st.floats(-15, 15), label=st.sampled_from([0.0, 1.0]), beta=st.floats(0, 2))
 def test_the_weight_is_the_predicted_probability_of_the_label_to_the_power_beta(logit, label, beta):
     logits, labels = torch.tensor([logit]), torch.tensor([label])
-    weight = Reweighted(beta).weights(LossBatch(binary_cross_entropy(logits, labels), labels, 1))
+    weight = Reweighted(beta).weights(LossBatch(BCE()(logits, labels), labels, 1))
     probability = torch.sigmoid(logits.double())
     expected = (probability if label else 1 - probability) ** beta
     assert weight.double().item() == pytest.approx(expected.item(), rel=1e-4)
@@ -21,7 +21,7 @@ def test_the_weight_is_the_predicted_probability_of_the_label_to_the_power_beta(
 @pytest.mark.parametrize("label", [0.0, 1.0])
 def test_the_weight_is_finite_at_any_logit(logit, label):
     logits, labels = torch.tensor([logit]), torch.tensor([label])
-    weight = Reweighted(0.2).weights(LossBatch(binary_cross_entropy(logits, labels), labels, 1))
+    weight = Reweighted(0.2).weights(LossBatch(BCE()(logits, labels), labels, 1))
     assert 0 <= weight.item() <= 1
 
 

@@ -63,10 +63,13 @@ class Fixed:
         self.scores = torch.tensor(scores)
         self.n_users, self.n_items = self.scores.shape
 
-    def score_all_items(self, users):
+    def score(self, users):
         return self.scores[users].clone()
 
-    def at_hand(self, users):
+    def factors(self, users):
+        return None
+
+    def materialise(self, users):
         return self, users
 
 

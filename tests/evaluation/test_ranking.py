@@ -26,7 +26,7 @@ def test_candidates_in_groups_give_the_same_lists_as_sorting(n_items, k, seed, t
 def test_tiles_of_items_give_the_lists_of_all_scores_at_once(small_data, monkeypatch, name):
     data, users = small_data(60, 45), np.arange(60, dtype=np.int32)
     model = MODELS[name](data.csr, torch.Generator().manual_seed(0)).eval()
-    expected = rank_scores(model.score_all_items(torch.arange(60)).numpy(), users, 10, data.csr)
+    expected = rank_scores(model.score(torch.arange(60)).numpy(), users, 10, data.csr)
     monkeypatch.setattr(ranking, "_TILE_ITEMS", 7)
     monkeypatch.setattr(ranking, "_TILE_USERS", 11)
     np.testing.assert_array_equal(rank_items(model, users, 10, data.csr)[0], expected)

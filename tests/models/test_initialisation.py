@@ -6,7 +6,7 @@ import torch
 
 from recsieve.data.interactions import CSR
 from recsieve.models import CDAE, GMF, NeuMF
-from recsieve.models.base import drawn_rows, embedding, empty_table, tables_by
+from recsieve.models.base import drawn_rows, embedding, empty_table, table_factory
 
 PROFILES = CSR.from_pairs(np.arange(2000, dtype=np.int32), np.arange(2000, dtype=np.int32) % 1500, 2000, 1500)
 
@@ -58,7 +58,7 @@ def test_rows_drawn_some_at_a_time_are_those_drawn_at_once(monkeypatch, n_rows, 
 
 def test_tables_are_made_by_another_function_only_within():
     profiles = CSR(np.zeros(3, np.int64), np.zeros(0, np.int32), 5)
-    with tables_by(empty_table):
+    with table_factory(empty_table):
         empty = embedding("items", profiles, 4, torch.Generator())
     assert empty.weight.is_meta
     assert empty.weight.shape == (5, 4)

@@ -2,7 +2,7 @@ import torch
 
 from recsieve.data.interactions import CSR
 from recsieve.models import GMF
-from recsieve.models.offset import NOISE, Offset, OffsetModel
+from recsieve.models.offset import NOISE, Offset, OffsetScorer
 
 USERS, ITEMS = 3, 4
 
@@ -29,11 +29,12 @@ def test_the_offset_is_the_items_number_and_the_log_of_the_probability_of_no_noi
 
 def test_pairs_and_whole_rows_are_shifted_alike():
     for noise in (None, parts()):
-        shifted = OffsetModel(model(), Offset(torch.arange(4.0), noise))
+        offset = Offset(torch.arange(4.0), noise)
+        shifted = OffsetScorer(model(), offset)
         users, items = torch.arange(USERS).repeat_interleave(ITEMS), torch.arange(ITEMS).repeat(USERS)
         with torch.no_grad():
-            by_pair = shifted(users, items).view(USERS, ITEMS)
-        assert torch.allclose(shifted.score_all_items(torch.arange(USERS)), by_pair, atol=1e-6)
+            by_pair = (model()(users, items) + offset(users, items)).view(USERS, ITEMS)
+        assert torch.allclose(shifted.score(torch.arange(USERS)), by_pair, atol=1e-6)
 
 
 def test_an_offset_comes_back_from_its_state():

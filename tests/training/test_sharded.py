@@ -10,19 +10,20 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log
+from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log, with_short_ramp
 from recsieve import Recommender
-from recsieve.denoisers import DENOISERS, make_denoiser
+from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.evaluation import evaluate
 from recsieve.group import ALONE, Group
-from recsieve.losses import CascadedLoss, DenoisedLoss
-from recsieve.models import MODELS, NMTR
+from recsieve.losses import DenoisedLoss
+from recsieve.models import MODELS
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
 from recsieve.settings import make_settings
+from recsieve.training.gradient import context_of
 from recsieve.training.sharded import check_ranks
-from recsieve.training.stepper import weigh_batch
+from recsieve.training.steps import weigh_batch
 
 STEPS = 20
 NETWORKS = ("gmf", "neumf", "nmtr")
@@ -63,12 +64,11 @@ def written_out(model, strategy):
     """The losses and metrics of whole tables in one process, by autograd, Adagrad and torch's Adam."""
     data, test = make_log()
     network = MODELS[model](data.csr, torch.Generator().manual_seed(1))
-    popularity = torch.from_numpy(data.item_counts())
-    denoiser = make_denoiser(strategy, {}, steps_per_epoch=1, negatives=NEGATIVES, popularity=popularity)
-    loss = CascadedLoss(denoiser, network.click) if isinstance(network, NMTR) else DenoisedLoss(denoiser)
+    denoiser = with_short_ramp(strategy, context_of(data, steps_per_epoch=1, losses_per_positive=1 + NEGATIVES))
+    loss = DenoisedLoss(denoiser)
     learned = (1 - data.false_positive).astype(np.float32)
-    uses_flags = network.learns_from_flags or getattr(denoiser, "learns_from_flags", False)
-    sampler = Sampler(data, seed=0, negatives=NEGATIVES, labels=learned if uses_flags else None)
+    uses_labels = network.uses_noise_labels or getattr(denoiser, "uses_noise_labels", False)
+    sampler = Sampler(data, seed=0, negatives=NEGATIVES, labels=learned if uses_labels else None)
     tables = [module.weight for module in network.modules() if isinstance(module, torch.nn.Embedding)]
     for module in network.modules():
         module.sparse = False

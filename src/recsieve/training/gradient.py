@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
@@ -137,7 +138,8 @@ class GradientFitting(Fitting):
             self.memory.close_epoch()
         asked = self.loss.end_epoch()
         if asked is not None:
-            self._next = asked
+            # What it leaves as it is stays in the checkpoint too.
+            self._next = replace(self._next, **_given(asked))
             self._prepare_epoch()
 
     def _prepare_epoch(self) -> None:
@@ -194,7 +196,7 @@ class GradientFitting(Fitting):
             "optimizer": self.optimizer.state_dict(),
             "history": self._history.state_dict(),
             "memory": None if self.memory is None else self.memory.state_dict(),
-            "next_epoch": {name: value for name, value in vars(self._next).items() if value is not None},
+            "next_epoch": _given(self._next),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -212,6 +214,10 @@ class GradientFitting(Fitting):
             if state.get("memory") is None:
                 raise RunError("the training was begun without a memory: go on without one, or begin anew.")
             self.memory.load_state_dict(state["memory"])
+
+
+def _given(asked: NextEpoch) -> dict[str, Tensor]:
+    return {name: value for name, value in vars(asked).items() if value is not None}
 
 
 def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: int) -> Context:

@@ -1,4 +1,4 @@
-"""The step of a group, looked at closely: what it computes in float64, and where it rounds."""
+"""The exact step, looked at closely: what it computes in float64, and where it rounds."""
 
 from copy import deepcopy
 
@@ -9,16 +9,16 @@ from recsieve.data.sharing import share_out
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
 from recsieve.group import ALONE, Group
-from recsieve.losses import CascadedLoss, DenoisedLoss
-from recsieve.models import MODELS, NMTR
+from recsieve.losses import DenoisedLoss
+from recsieve.models import MODELS
 from recsieve.sampling import Sampler
-from recsieve.training.group_step import GroupStep
-from recsieve.training.steps import PlainStep, make_stepper
+from recsieve.training.steps import make_stepper, weigh_batch
+from recsieve.training.steps.autograd import AutogradStep
+from recsieve.training.steps.exact import ExactStep
 
 
 def make(name, data, denoiser):
-    model = MODELS[name](data.csr, torch.Generator().manual_seed(0))
-    return model, CascadedLoss(denoiser, model.click) if isinstance(model, NMTR) else DenoisedLoss(denoiser)
+    return MODELS[name](data.csr, torch.Generator().manual_seed(0)), DenoisedLoss(denoiser)
 
 
 @pytest.mark.parametrize("name", ["gmf", "neumf", "nmtr"])  # torch's bags, and so CDAE's profiles, are float32
@@ -26,25 +26,21 @@ def test_gradients_are_those_of_float64_rounded_once(small_data, monkeypatch, na
     data = small_data(40, 30)
     model, loss = make(name, data, KeepAll())
     plain, plain_loss = make(name, data, KeepAll())
-    batch = next(Sampler(data, seed=0, by_user=model.by_user).batches(0, 64))
+    batch = next(Sampler(data, seed=0, user_grouped=model.user_grouped_batches).batches(0, 64))
     step, optimizer = make_stepper(model, loss, 1e-3, "exact")
     rows = []
     monkeypatch.setattr(optimizer, "step_on_rows", rows.extend)
-    mean, _, _ = step(batch)
+    (mean,) = step(batch).means
 
     for table in (module for module in plain.modules() if hasattr(module, "sparse")):
         table.sparse = False
-    expected = plain_loss(plain.double()(batch.users, batch.items).float(), batch.labels, **about(batch))
+    expected = weigh_batch(plain.double(), plain_loss, batch).mean()
     expected.backward()
     assert mean == pytest.approx(expected.item(), rel=1e-7)
     sums = {table: torch.zeros_like(table).double().index_add(0, where, values) for table, where, values in rows}
     for weight, plain_weight in zip(model.parameters(), plain.parameters(), strict=True):
         found = sums[weight] if weight in sums else weight.grad.double()
         torch.testing.assert_close(found, plain_weight.grad, rtol=2e-7, atol=1e-10)
-
-
-def about(batch):
-    return {"users": batch.users, "items": batch.items, "ids": batch.ids}
 
 
 @pytest.mark.parametrize("n_ranks", [2, 3])
@@ -57,7 +53,9 @@ def test_parameters_have_the_same_bits_on_any_number_of_ranks(small_data, in_ran
         model, loss = make(name, own, Truncated(0.2, 5))
         loss.group = group
         step, optimizer = make_stepper(model, loss, 1e-2, "exact", group)
-        means = [step(batch)[0] for batch in Sampler(own, seed=0, by_user=model.by_user).batches(0, 64)]
+        means = [
+            step(batch).means for batch in Sampler(own, seed=0, user_grouped=model.user_grouped_batches).batches(0, 64)
+        ]
         optimizer.flush()
         return means, model.state_dict()
 
@@ -71,18 +69,18 @@ def test_nothing_of_the_model_stays_float64(small_data):
     model, loss = make("gmf", small_data(), KeepAll())
     before = deepcopy(model.state_dict())
     step, _ = make_stepper(model, loss, 1e-3, "exact")
-    _, losses, weights = step(next(Sampler(small_data(), seed=0).batches(0, 64)))
+    stepped = step(next(Sampler(small_data(), seed=0).batches(0, 64)))
     users = torch.arange(3)
-    found = [*model.parameters(), losses, weights, model(users, users)]
+    found = [*model.parameters(), stepped.losses, stepped.weights, model(users, users)]
     assert {tensor.dtype for tensor in found} == {torch.float32}
     assert not any(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
 
 
 def test_a_group_makes_exact_steps_and_so_does_one_rank_of_torchrun(small_data):
     model, loss = make("nmtr", small_data(), KeepAll())
-    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Group(1, 2))[0], GroupStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Group(launched=True))[0], GroupStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "lazy", Group(launched=True))[0], PlainStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "auto")[0], PlainStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Group(1, 2))[0], ExactStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Group(launched=True))[0], ExactStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "lazy", Group(launched=True))[0], AutogradStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "auto")[0], AutogradStep)
     with pytest.raises(ConfigError, match="engine is 'fused', but all ranks of a group"):
         make_stepper(model, loss, 1e-3, "fused", Group(1, 2))

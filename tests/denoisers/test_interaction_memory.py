@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from recsieve.denoisers import InteractionMemory
 from recsieve.errors import ConfigError, RunError
-from recsieve.training.memory import InteractionMemory
 
 
 def add(memory, losses, weights, ids):

@@ -9,10 +9,11 @@ import torch
 from recsieve.denoisers import KeepAll, NegativeFeedback, RandomDrop, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
+from recsieve.objectives import Square
 from recsieve.sampling import Sampler
-from recsieve.training import fused_cdae, fused_neumf
-from recsieve.training.fused import FusedStep
-from recsieve.training.steps import PlainStep, make_stepper
+from recsieve.training.steps import fused_cdae, fused_neumf, make_stepper
+from recsieve.training.steps.autograd import AutogradStep
+from recsieve.training.steps.fused import FusedStep
 
 FUSED = ["gmf", "neumf", "cdae"]
 STRATEGIES = [
@@ -29,7 +30,7 @@ def train(data, model, strategy, engine, steps=120, spread=0.3):
     loss = DenoisedLoss(strategy)
     step, optimizer = make_stepper(model, loss, 1e-3, engine)
     liked = (~data.is_false_positive).astype(np.float32) if isinstance(strategy, NegativeFeedback) else None
-    sampler = Sampler(data, seed=0, by_user=model.by_user, labels=liked)
+    sampler = Sampler(data, seed=0, user_grouped=model.user_grouped_batches, labels=liked)
     batches = (batch for epoch in range(steps) for batch in sampler.batches(epoch, 64))
     trace = [step(batch) for _, batch in zip(range(steps), batches, strict=False)]
     optimizer.flush()
@@ -71,10 +72,11 @@ def test_given_weights_are_honoured_by_the_fused_step(small_data, model):
 def compare(data, model, strategy, engine):
     expected, plain = train(data, model, strategy, "dense")
     found, fast = train(data, model, strategy, engine)
-    for (loss, losses, weights), (other_loss, other_losses, other_weights) in zip(plain, fast, strict=True):
-        assert other_loss == pytest.approx(loss, abs=1e-6)
-        torch.testing.assert_close(other_losses, losses, atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(other_weights, weights, atol=1e-5, rtol=1e-5)
+    for step, other in zip(plain, fast, strict=True):
+        assert other.means == pytest.approx(step.means, abs=1e-6)
+        torch.testing.assert_close(other.losses, step.losses, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(other.weights, step.weights, atol=1e-5, rtol=1e-5)
+        assert torch.equal(other.ids, step.ids)
     for name, weight in expected.state_dict().items():
         torch.testing.assert_close(found.state_dict()[name], weight, atol=1e-4, rtol=1e-4)
 
@@ -86,27 +88,27 @@ def test_the_fused_step_is_taken_by_itself_where_it_applies_and_pays(small_data,
     assert isinstance(make_stepper(made, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedStep) == pays
     monkeypatch.setattr(fused_neumf, "LAZY_ROWS", 1)
     assert isinstance(make_stepper(made, DenoisedLoss(KeepAll()), 1e-3, "auto")[0], FusedStep)
-    other_loss = DenoisedLoss(KeepAll(), lambda logits, labels: (logits - labels) ** 2)
-    assert isinstance(make_stepper(made, other_loss, 1e-3, "auto")[0], PlainStep)
+    other_loss = DenoisedLoss(KeepAll(), Square())
+    assert isinstance(make_stepper(made, other_loss, 1e-3, "auto")[0], AutogradStep)
 
 
 @pytest.mark.parametrize("strategy", [Truncated(0.2, 50), Reweighted(0.3)], ids=str)
 @pytest.mark.parametrize("model", FUSED)
 def test_steps_in_one_go_equal_single_ones(small_data, model, strategy):
-    rows = Sampler(small_data(80, 60), seed=0).draw(0, 0, 300)
-    traces = []
-    for size in (64, None):
-        made = MODELS[model](small_data(80, 60).csr, torch.Generator().manual_seed(0))
-        stepper, _ = make_stepper(made, DenoisedLoss(strategy), 1e-3, "fused")
-        if size is None:
-            means, losses, weights = zip(*map(stepper, rows.split(64)), strict=True)
-            traces.append((list(means), torch.cat(losses), torch.cat(weights)))
-        else:
-            traces.append(stepper.stretch(rows, size))
-    (means, losses, weights), (other_means, other_losses, other_weights) = traces
-    assert means == other_means
-    assert torch.equal(losses, other_losses)
-    assert torch.equal(weights, other_weights)
+    (chunk,) = Sampler(small_data(80, 60), seed=0).chunks(0, 64, 0, [5])
+    one, other = (
+        make_stepper(
+            MODELS[model](small_data(80, 60).csr, torch.Generator().manual_seed(0)),
+            DenoisedLoss(strategy),
+            1e-3,
+            "fused",
+        )[0]
+        for _ in range(2)
+    )
+    at_once, steps = one.run(chunk), [other(batch) for batch in chunk.batches()]
+    assert at_once.means == [mean for step in steps for mean in step.means]
+    for name in ("losses", "weights", "ids"):
+        assert torch.equal(getattr(at_once, name), torch.cat([getattr(step, name) for step in steps]))
 
 
 def test_equal_losses_are_dropped_in_the_order_of_the_batch_by_every_engine(small_data):
@@ -114,5 +116,5 @@ def test_equal_losses_are_dropped_in_the_order_of_the_batch_by_every_engine(smal
     data = small_data(40, 30)
     _, plain = train(data, "gmf", Truncated(0.2, 1), "dense", steps=1, spread=0.0)
     _, fused = train(data, "gmf", Truncated(0.2, 1), "fused", steps=1, spread=0.0)
-    assert torch.equal(plain[0][2], fused[0][2])
-    assert (plain[0][2] == 0).sum() == 12
+    assert torch.equal(plain[0].weights, fused[0].weights)
+    assert (plain[0].weights == 0).sum() == 12
