@@ -7,6 +7,7 @@ from recsieve.models.base import Model
 from recsieve.models.cdae import CDAE
 from recsieve.models.gmf import GMF
 from recsieve.models.learner import Fitting, Learner, Run
+from recsieve.models.mf import MF
 from recsieve.models.neumf import NeuMF
 from recsieve.models.nmtr import NMTR
 from recsieve.models.scorer import Factors, Scorer
@@ -19,12 +20,14 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
         "neumf": NeuMF,
         "cdae": CDAE,
         "nmtr": NMTR,
+        "mf": MF,
     },
 )
 
 __all__ = [
     "CDAE",
     "GMF",
+    "MF",
     "MODELS",
     "NMTR",
     "Factors",
