@@ -45,7 +45,7 @@ The same from Python, here going on with what is there already:
 ```python
 from recsieve.list_folder import write_lists
 
-write_lists("runs/log", "lists", k=10, progress=lambda users, total: None)
+write_lists("runs/log", "lists", k=10, progress=lambda event: None)
 ```
 
 On several machines `torchrun` starts the same commands ([More than one machine](cluster.md)); the ranks of

@@ -99,9 +99,9 @@ def in_this_process(monkeypatch):
     done = []
 
     def run(tasks, workers, progress):
-        for task in pickle.loads(pickle.dumps(tasks)):  # as it would reach them
+        for task, begun in pickle.loads(pickle.dumps(tasks)):  # as it would reach them
             done.append(task.name)
-            task.run(pool.Reporter(task.name, progress))
+            task.run(pool.Reporter(begun, progress))
 
     monkeypatch.setattr(pool, "_in_processes", run)
     return done

@@ -59,7 +59,7 @@ def test_parts_that_are_there_are_kept_and_what_is_missing_is_written(run, tmp_p
     kept = part_path(folder, 0).stat().st_mtime_ns
     part_path(folder, 1).unlink()
     (folder / f".{part_path(folder, 1).name}.0123.part").write_text("of a process that was killed")
-    write_lists(run, folder, 3, progress=lambda done, total: told.append((done, total)))
+    write_lists(run, folder, 3, progress=lambda event: told.append((event.done, event.total)))
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ABOUT} == written
     assert part_path(folder, 0).stat().st_mtime_ns == kept
     assert told[0] == (lists.users - 7, lists.users)
@@ -115,8 +115,8 @@ SLOW = """
 import sys, time
 from recsieve import list_folder
 list_folder.PART_ROWS, list_folder.BLOCK_USERS = 21, 2
-def slowly(done, total):
-    print(done, flush=True)
+def slowly(event):
+    print(event.done, flush=True)
     time.sleep(0.05)
 list_folder.write_lists(sys.argv[1], sys.argv[2], 3, progress=slowly)
 """

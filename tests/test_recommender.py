@@ -11,6 +11,7 @@ from recsieve.audit.pair_scores import PairScores
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.training import InteractionMemory
+from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
 QUICK = {"epochs": 3, "batch_size": 64}
 
@@ -49,6 +50,14 @@ def test_recommendations_come_in_the_order_of_the_users_asked_for(fitted):
     assert lists["user"].to_list() == ["u9", "u2", "u9"]
 
 
+def test_nothing_that_a_user_has_in_any_part_is_recommended_unless_asked_for(fitted, split):
+    parts = (split.train, split.validation, split.test, split.test_false_positives)
+    assert all(map(len, parts))
+    owned = {pair for part in parts for pair in part.to_frame().select("user", "item").iter_rows()}
+    assert owned.isdisjoint(fitted.recommend(k=40).select("user", "item").iter_rows())
+    assert owned <= set(fitted.recommend(k=40, exclude_seen=False).select("user", "item").iter_rows())
+
+
 def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, split):
     with pytest.raises(DataError, match="1 of 2 users"):
         fitted.recommend(["u1", "stranger"])
@@ -57,6 +66,60 @@ def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, spli
     best = [split.train.item_ids[int(code)] for code in np.argsort(-counts, kind="stable")[:3]]
     assert lists["item"].to_list() == best
     assert lists["popular"].all()
+
+
+@pytest.fixture(scope="module")
+def of_numbers(small_data):
+    """A recommender for users 0 to 29."""
+    data = replace(small_data(), user_ids=pl.Series(range(30)))
+    return Recommender(epochs=1, batch_size=64).fit(data)
+
+
+@pytest.mark.parametrize("user", ["15", 15, np.int64(15)])
+def test_an_id_that_stands_alone_is_one_user(of_numbers, user):
+    assert of_numbers.recommend(user, k=2)["user"].to_list() == [15, 15]
+
+
+def test_an_unknown_id_is_reported_as_it_was_given(of_numbers):
+    with pytest.raises(DataError, match=r"1 of 2 users .*\('alice'\)"):
+        of_numbers.recommend([3, "alice"])
+    assert of_numbers.recommend([3, "alice"], k=1, unknown="popular")["user"].to_list() == ["3", "alice"]
+    assert of_numbers.recommend([3, 99], k=1, unknown="popular")["user"].to_list() == [3, 99]
+
+
+def _of_a_stranger(change, path):
+    state = load_checkpoint(path)
+    change(state)
+    save_checkpoint(path, state)
+
+
+def _rows_of_adam(state):
+    return next(entry for entry in state["optimizer"]["state"].values() if "last_step" in entry)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: _rows_of_adam(state)["last_step"].fill_(2**30),
+        lambda state: _rows_of_adam(state)["last_step"].fill_(-5),
+        lambda state: _rows_of_adam(state).update(last_step=torch.zeros(1, dtype=torch.int32)),
+        lambda state: _rows_of_adam(state).update(last_step=_rows_of_adam(state)["last_step"].long()),
+        lambda state: _rows_of_adam(state).update(exp_avg=torch.zeros(2, 2)),
+        lambda state: _rows_of_adam(state).pop("learning_rates"),
+        lambda state: state.update(step=-1),
+        lambda state: state.update(step="1"),
+        lambda state: state.update(step=10**9),
+        lambda state: state.pop("optimizer"),
+        lambda state: state.update(model={}),
+        lambda state: state.update(history=3),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_one_line_and_never_reaches_a_kernel(split, tmp_path, change):
+    path = tmp_path / "state.safetensors"
+    Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path)
+    _of_a_stranger(change, path)
+    with pytest.raises(RunError):
+        Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
 
 
 def test_asking_before_training_is_an_error():

@@ -13,8 +13,8 @@ from recsieve.data.splitting import Split
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.groups import some_users
 from recsieve.experiments.wording import duration
+from recsieve.models import Fitting
 from recsieve.recommender import Recommender
-from recsieve.training import Training
 from research.paper.runs import CUTOFFS, SELECTIONS, RunSpec
 from research.paper.training import validation_users
 
@@ -48,17 +48,18 @@ class Stopwatch:
         self.step = self.ranking = 0.0  # seconds
         self.steps_per_epoch = 0
 
-    def __call__(self, training: Training) -> float:
-        users = np.arange(min(USERS, training.model.n_users), dtype=np.int32)
+    def __call__(self, fitting: Fitting) -> float:
+        model = fitting.scorer()
+        users = np.arange(min(USERS, model.n_users), dtype=np.int32)
         if self._began is None:
-            rank_items(training.model, users[:1], max(CUTOFFS), self._split.train.csr)  # compiles
+            rank_items(model, users[:1], max(CUTOFFS), self._split.train.csr)  # compiles
             self._began = time.perf_counter()
             return 0.0
         self.step = (time.perf_counter() - self._began) / STEPS
         started = time.perf_counter()
-        rank_items(training.model, users, max(CUTOFFS), self._split.train.csr)
+        rank_items(model, users, max(CUTOFFS), self._split.train.csr)
         self.ranking = (time.perf_counter() - started) / len(users)
-        self.steps_per_epoch = training.steps_per_epoch
+        self.steps_per_epoch = fitting.steps_per_epoch
         raise TimedEnough
 
     def whole_run(self, run: RunSpec, split: Split) -> float:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import torch
 
-from recsieve.denoisers import make_denoiser
+from recsieve.denoisers import Context, make_denoiser
 from research.paper.data_sets import DataSet
 from research.paper.runs import Options, Records, RunSpec, grid, mean_over_seeds, thinned
 
@@ -33,7 +34,8 @@ def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]
 
 def _curve(data: DataSet, options: Options, records: Records, model: str) -> list[dict[str, Any]]:
     ended = records.seeds(data, options, model, "T-CE")
-    schedule: Any = make_denoiser("truncated", dict(ended[0].spec.knobs), steps_per_epoch=1, negatives=1)
+    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=2)
+    schedule: Any = make_denoiser("truncated", dict(ended[0].spec.knobs), context)
     course = mean_over_seeds([found(run.history()) for run in ended])
     rates = pl.Series("paper_random_recall", [schedule.drop_rate(step) for step in course["step"]])
     return thinned(course.with_columns(rates))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from recsieve.data.interactions import UNKNOWN, Interactions
 from recsieve.evaluation.detection import roc_auc
-from recsieve.losses import binary_cross_entropy
 from recsieve.models import Model
+from recsieve.objectives import BCE
 
 SAMPLE = 30_000  # interactions, drawn once: of so many a mean loss is known to less than a hundredth
 POPULARITY_BINS = 50
@@ -62,7 +62,7 @@ def positive_losses(model: Model, data: Interactions) -> NDArray[np.float64]:
     users, items = torch.from_numpy(data.users.copy()), torch.from_numpy(data.items.copy())
     ones = torch.ones(_BLOCK)
     parts = [
-        binary_cross_entropy(logits, ones[: len(logits)])
+        BCE()(logits, ones[: len(logits)])
         for start in range(0, len(data), _BLOCK)
         for logits in [model(users[start : start + _BLOCK], items[start : start + _BLOCK])]
     ]

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from importlib import import_module
 from typing import Any, Protocol, cast
 
-from research.paper import (
-    figure3,
-    figure4,
-    figure5,
-    figure6,
-    figure7,
-    figure8,
-    figure9,
-    phenomenon,
-    table1,
-    table2,
-    table3,
-    table4,
-)
+from research.paper.catalogue import TITLES
 from research.paper.data_sets import DataSet
 from research.paper.runs import Options, Records, RunSpec
 
@@ -33,7 +20,4 @@ class Result(Protocol):
         """What it shows of a data set, in a form that JSON can hold."""
 
 
-_MODULES: list[ModuleType] = [
-    table1, table2, table3, table4, figure3, figure4, figure5, figure6, figure7, figure8, figure9, phenomenon,
-]  # fmt: skip
-RESULTS: dict[str, Result] = {module.__name__.rpartition(".")[2]: cast(Result, module) for module in _MODULES}
+RESULTS = {name: cast(Result, import_module(f"research.paper.{name}")) for name in TITLES}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recsieve.data.statistics import describe, fingerprint
-from recsieve.errors import RunError
+from recsieve.data.statistics import describe
 from recsieve.experiments.pool import Reporter, read_split
+from recsieve.experiments.study import keep_split
 from recsieve.run_folder import RunFolder
 from research.paper.data_sets import DataSet
 from research.paper.runs import Records, RunSpec
@@ -48,12 +48,7 @@ class Store:
 
     def add_data(self, data: DataSet) -> None:
         """Write the split for the processes that train; refuse other data under the same name."""
-        folder = RunFolder(self._of(data) / "data")
-        mark = fingerprint(data.split.train)
-        if not folder.interactions.exists():
-            folder.write_split(data.split)
-        elif fingerprint(folder.read_split().train) != mark:
-            raise RunError(f"{folder.path} holds other data of that name: give another folder by --out.")
+        keep_split(self._of(data) / "data", data.split)
 
     def tasks(self, data: DataSet, runs: Iterable[RunSpec]) -> list[RunTask]:
         """The runs as tasks, each once."""

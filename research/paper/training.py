@@ -15,12 +15,13 @@ from recsieve.data.splitting import Split
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.evaluation.groups import some_users, sparsity_groups
 from recsieve.evaluation.metrics import Evaluation, evaluate
-from recsieve.losses import binary_cross_entropy
+from recsieve.models import Fitting
+from recsieve.objectives import BCE
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
 from recsieve.settings import parse_criterion
-from recsieve.training import Event, Training
-from recsieve.training.selection import Selection, own_loss
+from recsieve.training import Event, GradientFitting
+from recsieve.training.early_stopping import EarlyStopping
 from research.paper.methods import METHODS
 from research.paper.probe import Probe
 from research.paper.runs import CUTOFFS, NDCG, OWN_LOSS, PROBES, VALIDATIONS, RunSpec
@@ -60,35 +61,31 @@ class Watch:
 
     def __init__(self, split: Split, run: RunSpec) -> None:
         self._split, self._run = split, run
-        self.selections = {name: Selection(patience=run.epochs) for name in (OWN_LOSS, NDCG)}
+        self.selections = {name: EarlyStopping(patience=run.epochs) for name in (OWN_LOSS, NDCG)}
         self._relevant = some_users(split.validation, validation_users(split)).csr
         self.probe = Probe(split.train)
         self.validations: list[dict[str, float]] = []
         self.probes: list[dict[str, float]] = []
-        self.training: Training | None = None
+        self.training: GradientFitting | None = None
         self._next_validation = run.every
 
-    def __call__(self, training: Training) -> float:
+    def __call__(self, training: Fitting) -> float:
         """Look at the losses often in the first epoch and at every validation, which comes less often."""
+        assert isinstance(training, GradientFitting)  # all of the paper's models are
         self.training = training
-        due = (
-            training.step + self._run.check_every // 2 >= self._next_validation or training.step == training.total_steps
-        )
+        due = training.step + self._run.check_every // 2 >= self._next_validation or training.step == training.total
         self._next_validation += self._run.every if due else 0
         if self.probe.usable and (due or training.step <= training.steps_per_epoch):
-            self.probes.append({"step": training.step, **self.probe.look(training.model)})
+            self.probes.append({"step": training.step, **self.probe.look(training.scorer())})
         return self._validate(training) if due else float("-inf")
 
-    def _validate(self, training: Training) -> float:
-        split, model, step = self._split, training.model, training.step
-        loss = own_loss(
-            model, training.loss, split.validation, split.train.csr,
-            batch_size=training.plan.batch_size, seed=self._run.seed, step=step,
-        )  # fmt: skip
+    def _validate(self, training: GradientFitting) -> float:
+        split, model, step = self._split, training.scorer(), training.step
+        loss = training.validation_loss(split.validation)
         metric, k, _ = parse_criterion(NDCG)
         ndcg = evaluate(model, self._relevant, split.train.csr, [k]).overall[f"{metric}@{k}"]
         for name, score in ((OWN_LOSS, -loss), (NDCG, ndcg)):
-            self.selections[name].consider(model, score, step)
+            self.selections[name].consider(model, score, step, last=False)
         self.validations.append({"step": step, OWN_LOSS: loss, NDCG: ndcg, **thresholds(training)})
         return -loss
 
@@ -99,7 +96,7 @@ def validation_users(split: Split) -> int:
 
 
 @torch.no_grad()
-def thresholds(training: Training) -> dict[str, float]:
+def thresholds(training: GradientFitting) -> dict[str, float]:
     """The drop rate of T-CE as it stands, and the loss above which it drops in the next batches (τ)."""
     schedule, size = training.loss.denoiser, training.plan.batch_size
     if not isinstance(schedule, DropSchedule):
@@ -107,7 +104,7 @@ def thresholds(training: Training) -> dict[str, float]:
     epoch, found = training.step // training.steps_per_epoch, []
     for start in range(0, min(THRESHOLD_BATCHES * size, training.sampler.rows_per_epoch - size), size):
         batch = training.sampler.draw(epoch, start, start + size)
-        losses = binary_cross_entropy(training.model(batch.users, batch.items), batch.labels)[batch.labels > 0]
+        losses = BCE()(training.model(batch.users, batch.items), batch.labels)[batch.labels > 0]
         n_drop = schedule.n_drop(training.step, size, len(losses))
         if n_drop:
             found.append(float(losses.topk(n_drop).values[-1]))

@@ -9,11 +9,11 @@ computed, which is not computed again; the third the result.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +24,19 @@ from numpy.typing import NDArray
 from recsieve.audit import find_noisy_interactions
 from recsieve.audit.calibration import calibration
 from recsieve.audit.dynamics import Dynamics, observe_training
+from recsieve.cli.task_progress import task_progress
 from recsieve.data.interactions import UNKNOWN, Interactions
 from recsieve.data.loading import load_log
 from recsieve.data.statistics import describe
 from recsieve.denoisers import make_denoiser
 from recsieve.evaluation.detection import TOP_SHARE, detection
 from recsieve.experiments.config import ComparisonConfig, read_config
+from recsieve.experiments.pool import Progress, Reporter, run_all
+from recsieve.experiments.run import DataSource
 from recsieve.experiments.study import how_made, write_result
-from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
-from recsieve.sampling import Sampler
-from recsieve.training import InteractionMemory, Training, TrainingPlan
-
-log = logging.getLogger(__name__)
+from recsieve.objectives import BCE
+from recsieve.training import GradientFitting, InteractionMemory, TrainingPlan
 
 SEEDS = 3
 LABELS = (0.0, 0.01, 0.05, 0.2)
@@ -46,27 +46,55 @@ PAPER = {"max_drop_rate": 0.2}  # of the batch: two fifths of the positives
 TENTH = {"drop_positives": TOP_SHARE}  # as many as every other score selects
 
 
-def run_study(config: ComparisonConfig, folder: Path, out: Path, command: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class SeedTask:
+    """The audits with one seed, one after the other, for they share trainings."""
+
+    source: DataSource
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"seed {self.seed}"
+
+    @property
+    def files(self) -> dict[float, Path]:
+        """What was found with each share of labels."""
+        return {share: self.folder / f"seed-{self.seed}-labels-{share:g}.json" for share in LABELS}
+
+    @property
+    def finished(self) -> bool:
+        return all(path.exists() for path in self.files.values())
+
+    def run(self, reporter: Reporter) -> None:
+        data = _load(self.source)
+        for done, (share, path) in enumerate(self.files.items(), start=1):
+            if not path.exists():
+                write_result(path, _measure(data, self.folder / f"seed-{self.seed}", self.seed, share))
+            reporter.tell(done)
+
+
+def run_study(
+    config: ComparisonConfig, folder: Path, out: Path, command: str, progress: Progress | None = None
+) -> dict[str, Any]:
     """Audit with every seed and share of labels, and write the result."""
     started = time.perf_counter()
-    source = config.data
-    if source is None:
+    if config.data is None:
         raise ValueError("read_config gives a configuration with data")
-    columns = {name: getattr(source, name) for name in ("user", "item", "false_positive", "time", "weight", "header")}
-    data = load_log(source.source, k_core=source.k_core, **columns)
-    rows = [_row(data, folder, seed, share) for seed in range(SEEDS) for share in LABELS]
-    result = how_made(config, command, started) | {"facts": describe(data), "top_share": TOP_SHARE, "rows": rows}
+    tasks = [SeedTask(config.data, seed, folder) for seed in range(SEEDS)]
+    run_all(tasks, config.workers, progress, most=len(LABELS), unit="audit", noun="seeds")
+    rows = [json.loads(path.read_text(encoding="utf-8")) for task in tasks for path in task.files.values()]
+    facts = describe(_load(config.data))
+    result = how_made(config, command, started) | {"facts": facts, "top_share": TOP_SHARE, "rows": rows}
     write_result(out, result)
     return result
 
 
-def _row(data: Interactions, folder: Path, seed: int, share: float) -> dict[str, Any]:
-    """What one audit found, or the file that says what it found before."""
-    path = folder / f"seed-{seed}-labels-{share:g}.json"
-    if not path.exists():
-        log.warning("seed %d, labels %g", seed, share)
-        write_result(path, _measure(data, folder / f"seed-{seed}", seed, share))
-    return json.loads(path.read_text(encoding="utf-8"))
+def _load(source: DataSource) -> Interactions:
+    asked = ("user", "item", "false_positive", "time", "weight", "header", "repeats")
+    columns = {name: getattr(source, name) for name in asked}
+    return load_log(source.source, k_core=source.k_core, **columns)
 
 
 def _measure(data: Interactions, cache: Path, seed: int, share: float) -> dict[str, Any]:
@@ -121,12 +149,10 @@ def _dropped(
     epochs = max(dynamics.full.best_epoch, FEWEST_EPOCHS)
     memory = InteractionMemory(len(data), keep=range(RAMP_EPOCHS, epochs))
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
-    plan = TrainingPlan(epochs=epochs, seed=seed)
-    steps = Sampler(data, seed=seed, negatives=plan.negatives).steps_per_epoch(plan.batch_size)
-    options = {**knobs, "ramp_epochs": RAMP_EPOCHS}
-    denoiser = make_denoiser("truncated", options, steps_per_epoch=steps, negatives=plan.negatives)
-    for _ in Training(model, DenoisedLoss(denoiser), data, plan, memory).run(float):
-        pass
+    make = partial(make_denoiser, "truncated", {**knobs, "ramp_epochs": RAMP_EPOCHS})
+    training = GradientFitting(model, BCE(), data, TrainingPlan(epochs=epochs, seed=seed), make, memory)
+    while training.step < training.total:
+        training.advance()
     dropped = memory.dropped.sum(axis=0)
     np.save(path, dropped)
     return dropped
@@ -135,4 +161,5 @@ def _dropped(
 if __name__ == "__main__":
     given, runs, target = map(Path, sys.argv[1:4])
     words = " ".join(["python -m research.studies.audit", *sys.argv[1:4]])
-    run_study(read_config(given), runs, target, words)
+    with task_progress() as progress:
+        run_study(read_config(given), runs, target, words, progress)

@@ -9,11 +9,10 @@ a folder for trainings, which are not repeated; the third the result. A fourth t
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,16 @@ from numpy.typing import NDArray
 
 from recsieve.auto import Candidate
 from recsieve.auto.recipes import PLAIN
+from recsieve.cli.task_progress import task_progress
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.significance import compare_paired
 from recsieve.experiments.config import ComparisonConfig, Strategy, read_config
+from recsieve.experiments.pool import Progress, Reporter, run_all
 from recsieve.experiments.study import how_made, load_split, write_result
-from recsieve.models import Model
+from recsieve.models import Scorer
 from recsieve.recommender import Recommender
-
-log = logging.getLogger(__name__)
 
 LABELLED, CONTROL = "5 % labels", "popularity control"
 # What `auto` may look at. The control gets the same probabilities of noise, handed out by unpopularity alone.
@@ -47,30 +46,59 @@ CONTROLLED = (CHOSEN, "CE, weights 1−P", "CE + log(1−P)")
 METRIC = "ndcg@20"
 
 
-def run_study(config: ComparisonConfig, folder: Path, out: Path, command: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class SeedTask:
+    """Every setting with one seed, one after the other, for they share trainings."""
+
+    config: ComparisonConfig
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"seed {self.seed}"
+
+    @property
+    def finished(self) -> bool:
+        return not self.left()
+
+    def left(self) -> list[str]:
+        """The settings that are not there yet."""
+        return [name for name in SETTINGS if not (self.folder / f"{_slug(name)}.parquet").exists()]
+
+    def run(self, reporter: Reporter) -> None:
+        split, left = _load(self.config), self.left()
+        for name in left:
+            _run(split, self.config, self.folder, self.seed, name, reporter)
+            reporter.tell(len(SETTINGS) - len(left) + left.index(name) + 1)
+
+
+def run_study(
+    config: ComparisonConfig, folder: Path, out: Path, command: str, progress: Progress | None = None
+) -> dict[str, Any]:
     """Run every seed that is not there yet, and write the result."""
     started = time.perf_counter()
-    split = load_split(config.data, None, ("train", "validation", "test"), "auto is tried")
-    for seed in range(config.seeds):
-        for name, options in SETTINGS.items():
-            place = folder / str(seed)
-            if not (place / f"{_slug(name)}.parquet").exists():
-                log.warning("seed %d, %s", seed, name)
-                _run(split, config, place, seed, name, options)
+    tasks = [SeedTask(config, seed, folder / str(seed)) for seed in range(config.seeds)]
+    run_all(tasks, config.workers, progress, most=len(SETTINGS), unit="setting", noun="seeds")
     tried = {name: Strategy(denoiser="auto", denoiser_options=options) for name, options in SETTINGS.items()}
     result = how_made(config.model_copy(update={"strategies": tried}), command, started)
-    result |= {"facts": describe(split.train), "metric": METRIC}
+    result |= {"facts": describe(_load(config).train), "metric": METRIC}
     result["settings"] = {name: _conclude(folder, config.seeds, name) for name in SETTINGS}
     result["against_control"] = _control(folder, config.seeds)
     write_result(out, result)
     return result
 
 
-def _run(split: Split, config: ComparisonConfig, place: Path, seed: int, name: str, options: dict[str, Any]) -> None:
+def _load(config: ComparisonConfig) -> Split:
+    return load_split(config.data, None, ("train", "validation", "test"), "auto is tried")
+
+
+def _run(split: Split, config: ComparisonConfig, place: Path, seed: int, name: str, reporter: Reporter) -> None:
     """One choice, and what every candidate is worth on the test, which the choice knows nothing of."""
     budget = {key: getattr(config, key) for key in ("epochs", "patience", "batch_size", "learning_rate", "negatives")}
-    recommender = Recommender(config.models[0], "auto", denoiser_options=options, seed=seed, **budget)
-    contest = recommender.contest(split, checkpoint=place / "state.safetensors", resume=True)
+    recommender = Recommender(config.models[0], "auto", denoiser_options=SETTINGS[name], seed=seed, **budget)
+    checkpoint = place / "state.safetensors"
+    contest = recommender.contest(split, progress=lambda event: reporter.check(), checkpoint=checkpoint, resume=True)
     seen = split.train.csr.union(split.validation.csr)
     tested = {_kind(one): _test(contest.model(one), split, seen) for one in contest.choice.candidates}
     tested[CHOSEN] = tested[_kind(contest.choice.chosen)]
@@ -78,7 +106,7 @@ def _run(split: Split, config: ComparisonConfig, place: Path, seed: int, name: s
     pl.DataFrame(tested).write_parquet(place / f"{_slug(name)}.parquet")
 
 
-def _test(model: Model, split: Split, seen: Any) -> NDArray[np.float64]:
+def _test(model: Scorer, split: Split, seen: Any) -> NDArray[np.float64]:
     return evaluate(model, split.test.csr, seen, [20]).per_user[METRIC]
 
 
@@ -158,4 +186,5 @@ if __name__ == "__main__":
     given, runs, target = map(Path, sys.argv[1:4])
     words = " ".join(["python -m research.studies.auto", *sys.argv[1:]])
     seeds = {"seeds": int(sys.argv[4])} if len(sys.argv) > 4 else {}
-    run_study(read_config(given, **seeds), runs, target, words)
+    with task_progress() as progress:
+        run_study(read_config(given, **seeds), runs, target, words, progress)

@@ -20,6 +20,14 @@ class RunError(RecsieveError):
     """A run folder is missing, damaged, foreign, or in the way."""
 
 
+class DivergedError(RecsieveError):
+    """A training left the numbers that can be learned from, at a step."""
+
+    def __init__(self, message: str, step: int = 0) -> None:
+        super().__init__(message)
+        self.step = step
+
+
 class GroupError(RecsieveError):
     """The processes of a run can no longer talk to each other."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from recsieve.data.codes import blocks
 from recsieve.errors import ConfigError, RunError
 from recsieve.files import replacing, write_text
 from recsieve.group import ALONE, Group
+from recsieve.lock import locked
+from recsieve.progress import Advanced, Progress, unheard
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
 
 PART_ROWS = 1_000_000  # about as many in a part: little to hold in memory, little to lose, and not too many files
 BLOCK_USERS = 4096  # ranked between two reports of progress
 ABOUT = "_lists.json"  # readers of such folders leave out what begins with an underscore
-
-Progress = Callable[[int, int], None]  # users done, of how many
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def write_lists(
     *,
     exclude_seen: bool = True,
     group: Group = ALONE,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Lists:
     """Write the k best items of every user, with the columns of `Recommender.recommend`; goes on where it was stopped.
 
@@ -68,33 +68,32 @@ def write_lists(
     n_users = recommender.trained().n_users
     lists = Lists(_fingerprint(RunFolder(run)), k, exclude_seen, n_users, max(1, PART_ROWS // k))
     if group.is_first:
-        _prepare(Path(folder), lists)
-    group.any(False)  # the others wait, so that they do not take what the first has begun for something else
-    lists = _prepare(Path(folder), lists)
-    own = range(group.rank, lists.n_parts, group.size)
-    missing = [part for part in own if not part_path(folder, part).exists()]
-    count = _Count(progress, total=sum(len(lists.users_of(part)) for part in own))
-    count.add(count.total - sum(len(lists.users_of(part)) for part in missing))
-    seen = recommender.seen() if exclude_seen and missing else None
-    for part in missing:
-        users, frames = lists.users_of(part), []
-        for block in blocks(len(users), BLOCK_USERS):
-            frames.append(recommender.lists_for(np.array(users[block], np.int32), k, seen))
-            count.add(len(users[block]))
-        _write(pl.concat(frames), part_path(folder, part))
+        _check(Path(folder), lists)
+    with locked(Path(folder)) if group.is_first else nullcontext():
+        if group.is_first:
+            _prepare(Path(folder), lists)
+        group.any(False)  # the others wait, so that they do not take what the first has begun for something else
+        lists = _prepare(Path(folder), lists)
+        _write_parts(recommender, Path(folder), lists, group, progress)
+        group.any(False)  # all have ended
     return lists
 
 
-class _Count:
-    """Tells how many users are done."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self.total, self._done = progress, total, 0
-
-    def add(self, users: int) -> None:
-        self._done += users
-        if self._progress is not None:
-            self._progress(self._done, self.total)
+def _write_parts(recommender: Recommender, folder: Path, lists: Lists, group: Group, progress: Progress) -> None:
+    """Write those of a rank's parts that are missing."""
+    own = range(group.rank, lists.n_parts, group.size)
+    missing = [part for part in own if not part_path(folder, part).exists()]
+    total = sum(len(lists.users_of(part)) for part in own)
+    done = total - sum(len(lists.users_of(part)) for part in missing)
+    progress(Advanced("recommend", done, total, "users"))
+    seen = recommender.interacted() if lists.exclude_seen and missing else None
+    for part in missing:
+        users, frames = lists.users_of(part), []
+        for block in blocks(len(users), BLOCK_USERS):
+            frames.append(recommender.lists_for(np.array(users[block], np.int32), lists.k, seen))
+            done += len(users[block])
+            progress(Advanced("recommend", done, total, "users"))
+        _write(pl.concat(frames), part_path(folder, part))
 
 
 def part_path(folder: Path | str, part: int) -> Path:
@@ -110,7 +109,15 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 
 def _prepare(folder: Path, lists: Lists) -> Lists:
-    """Write down what the parts are made from, or take up what is written there; anything else is refused."""
+    """Write down what the parts are made from, or take up what is written there."""
+    begun = _check(folder, lists)
+    if begun is None:
+        write_text(folder / ABOUT, json.dumps(asdict(lists), indent=2) + "\n")
+    return begun or lists
+
+
+def _check(folder: Path, lists: Lists) -> Lists | None:
+    """What the parts in a folder are made from, if there are any; anything else is refused."""
     about = folder / ABOUT
     if about.exists():
         begun = _read(about)
@@ -125,8 +132,7 @@ def _prepare(folder: Path, lists: Lists) -> Lists:
         return begun
     if folder.is_file() or (folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir())):
         raise RunError(f"{folder} holds something that is no lists of recsieve: give another folder by --out.")
-    write_text(about, json.dumps(asdict(lists), indent=2) + "\n")
-    return lists
+    return None
 
 
 def _read(about: Path) -> Lists:

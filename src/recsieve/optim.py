@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from recsieve.errors import ConfigError, did_you_mean
+from recsieve.errors import ConfigError, RunError, did_you_mean
 
 try:
     from recsieve import adam_rows
@@ -23,6 +23,7 @@ except ImportError:  # without numba every table is dense
 Kind = Literal["auto", "lazy", "dense"]
 # With fewer rows torch's fused Adam over the whole table is as fast (measured by benchmarks/lazy_adam.py --crossover).
 LAZY_ROWS = 10_000
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 _MIXED = (
     "a parameter had sparse gradients at one step and dense ones at another: "
     "read an embedding with sparse=True by lookups only, or give it sparse=False."
@@ -163,6 +164,7 @@ class LazyAdam(torch.optim.Optimizer):
         if "step" in (state := self.state[table]):
             raise ConfigError(_MIXED)
         if state:
+            _check_saved(state, table)
             timeline.advance(state["learning_rates"].numpy(), len(state["learning_rates"]))
         else:
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(table), torch.zeros_like(table)
@@ -246,6 +248,21 @@ def lazy_tables(model: nn.Module) -> list[Tensor]:
 
 def _can_be_lazy(table: Tensor) -> bool:
     return adam_rows is not None and table.device.type == "cpu" and table.dtype == torch.float32
+
+
+def _check_saved(state: dict[str, Tensor], table: Tensor) -> None:
+    """Refuse a saved state that does not fit its table: kernels read memory where it says, and check nothing."""
+    last, rates = state["last_step"], state["learning_rates"]
+    fits = (
+        all(state[name].dtype == torch.float32 and state[name].shape == table.shape for name in _MOMENTS)
+        and rates.dtype == torch.float64
+        and rates.dim() == 1
+        and last.dtype == torch.int32
+        and last.shape == (len(table),)
+        and bool(((last >= adam_rows.NEVER) & (last <= len(rates))).all())
+    )
+    if not fits:
+        raise RunError("a saved state of Adam does not fit its table: it is damaged or of another model.")
 
 
 def _row_numbers(rows: Tensor) -> NDArray[np.int64]:

@@ -7,16 +7,41 @@ from collections.abc import Callable
 from functools import partial
 
 from recsieve.data.splitting import Split
-from recsieve.denoisers import Denoiser, InteractionMemory, make_denoiser
-from recsieve.errors import ConfigError
+from recsieve.denoisers import DENOISERS, Denoiser, InteractionMemory, make_denoiser
+from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.groups import some_users
 from recsieve.models import MODELS, Fitting, Learner, Model, Run
 from recsieve.objectives import make_objective
-from recsieve.settings import Settings, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Settings, parse_criterion
+from recsieve.training.gradient import require_noise_labels
 from recsieve.training.learner import GradientLearner
 
 log = logging.getLogger(__name__)
+
+
+def check_possible(settings: Settings, split: Split) -> None:
+    """Say what the data lacks for these settings, before anything is written or trained."""
+    train, validation, group = split.train, split.validation, split.train.group
+    if train.total() == 0:
+        raise DataError("there are no interactions to train on: give at least one.")
+    if settings.denoiser == AUTO:
+        if group.size > 1:
+            raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
+        if len(validation) == 0:
+            raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
+    told = [MODELS[settings.model]]
+    if settings.denoiser not in (AUTO, CUSTOM):
+        told.append(DENOISERS[settings.denoiser])
+    if any(getattr(kind, "uses_noise_labels", False) for kind in told):
+        require_noise_labels(train)
+    if settings.select_by.startswith("clean-") and validation.total():
+        if not group.any(validation.has_flags):
+            raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
+        if not group.any(bool((~validation.is_false_positive).any())):
+            raise ConfigError(
+                f"select_by is '{settings.select_by}', but all of the validation data is noise: give e.g. 'ndcg@20'."
+            )
 
 
 def make_learner(settings: Settings) -> Learner:
@@ -51,8 +76,6 @@ def criterion(settings: Settings, split: Split) -> Callable[[Fitting], float]:
         return lambda fitting: -fitting.validation_loss(validation)
     metric, k, clean = parse_criterion(settings.select_by)
     if clean:
-        if not group.any(validation.has_flags):
-            raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
         validation = validation.take(~validation.is_false_positive)
     relevant, seen = some_users(validation, settings.validation_users).csr, split.train.csr
     return lambda fitting: evaluate(fitting.scorer(), relevant, seen, [k], group=group).overall[f"{metric}@{k}"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,11 +23,12 @@ from recsieve.auto.recipes import Recipe, checkpoint_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
-from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
+from recsieve.group import Group
 from recsieve.models import Fitting, Scorer
 from recsieve.models.offset import Offset, OffsetScorer
-from recsieve.preparation import criterion, make_learner, make_run
+from recsieve.preparation import check_possible, criterion, make_learner, make_run
 from recsieve.run_folder import RunFolder
 from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
 from recsieve.training import Driver, Event, InteractionMemory, Validated
@@ -78,8 +80,9 @@ class Recommender:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
-        numbers as one never stopped. `judge` scores the training at each validation in the place of `select_by`;
-        `memory` records the losses and weights of every training interaction.
+        numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
+        `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
+        weights of every training interaction.
         """
         split = (
             data
@@ -87,35 +90,43 @@ class Recommender:
             else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=self.settings.seed)
         )
         group = split.train.group
-        if split.train.total() == 0:
-            raise DataError("there are no interactions to train on: give at least one.")
+        check_possible(self.settings, split)
         if self.settings.denoiser == AUTO:
             if judge is not None or memory is not None:
                 raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
-            if group.size > 1:
-                raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         settings = self.settings
         fitting = make_learner(settings).begin(split, make_run(settings, split, self._denoiser, memory))
-        driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every)
+        driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
         if resume and checkpoint is not None:
-            driver.load_state_dict(load_checkpoint(checkpoint, group))
+            _take_up(driver, checkpoint, group)
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
         validate = criterion(settings, split) if judge is None else judge
-        for event in driver.run(validate, save):
-            if isinstance(event, Validated):
-                self.validations.append(event)
-            if progress is not None:
-                progress(event)
-        best = driver.stopping
+        measured = judge is not None or split.validation.total() > 0
+        try:
+            for event in driver.run(validate, save):
+                if isinstance(event, Validated):
+                    event = event if measured else replace(event, score=math.nan)  # what selects the last is no score
+                    self.validations.append(event)
+                if progress is not None:
+                    progress(event)
+        except DivergedError:
+            if driver.stopping.best_step:
+                self._keep(driver, split, measured)
+            raise
+        self._keep(driver, split, measured)
+        return self
+
+    def _keep(self, driver: Driver, split: Split, measured: bool) -> None:
+        """Become what a fitting has selected."""
+        best, fitting = driver.stopping, driver.fitting
         self.selected = {
             "step": best.best_step,
-            "score": best.best_score,
+            "score": best.best_score if measured else math.nan,
             "epoch": best.best_step / fitting.steps_per_epoch,
         }
         self.converged = best.exhausted or fitting.total == 1
         self.model, self.split, self.history = driver.scorer(), split, fitting.history()
-        return self
 
     def contest(
         self,
@@ -127,8 +138,7 @@ class Recommender:
     ) -> Contest:
         """Train all that `auto` has to choose among, each with a checkpoint of its own, and choose."""
         settings = self.settings
-        if len(split.validation) == 0:
-            raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
+        check_possible(settings, split)
 
         def train(recipe: Recipe, data: Split) -> Recommender:
             path = None if checkpoint is None else checkpoint_of(recipe, data.train, checkpoint)
@@ -184,46 +194,51 @@ class Recommender:
 
     def recommend(
         self,
-        users: Sequence[Any] | None = None,
+        users: Iterable[Any] | str | int | None = None,
         k: int = 10,
         *,
         exclude_seen: bool = True,
         unknown: Literal["error", "popular"] = "error",
     ) -> pl.DataFrame:
-        """The k best items of some users (of all when None): columns user, item, rank, score, popular.
+        """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
 
-        A user who is not in the training data is an error, or with `unknown="popular"` gets the most popular items,
-        with `popular` true and no score.
+        What a user has interacted with in any part of the split is left out, unless `exclude_seen` is False. A user who
+        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
+        true and no score.
         """
         _, split = self._fitted()
         if k < 1:
             raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
         ids = split.train.user_ids
-        asked = ids if users is None else _as_ids(users, ids.dtype)
-        codes = asked.to_frame("id").join(
-            pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)}),
-            on="id",
-            how="left",
-            maintain_order="left",
-        )["code"]
-        strangers = asked.filter(codes.is_null())
-        if len(strangers) and unknown == "error":
-            some = ", ".join(repr(user) for user in strangers.head(3))
-            raise DataError(
-                f"{len(strangers)} of {len(asked)} users are not in the training data ({some}): leave them out, or ask "
-                "for popular items for unknown users."
-            )
-        lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.seen() if exclude_seen else None)
-        favourites = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
-        popular = np.tile(favourites, (len(strangers), 1))
-        return pl.concat(
-            [
-                lists,
-                _lists(
-                    strangers, popular, np.full(popular.shape, np.nan, np.float32), split.train.item_ids, popular=True
-                ),
-            ]
+        asked = ids if users is None else _texts(users)
+        codes = (
+            asked.cast(ids.dtype, strict=False)
+            .to_frame("id")
+            .join(
+                pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)}),
+                on="id",
+                how="left",
+                maintain_order="left",
+            )["code"]
         )
+        unknown_users = asked.filter(codes.is_null())
+        if len(unknown_users) and unknown == "error":
+            some = ", ".join(repr(user) for user in unknown_users.head(3))
+            raise DataError(
+                f"{len(unknown_users)} of {len(asked)} users are not in the training data ({some}): leave them out, or "
+                "ask for popular items for unknown users."
+            )
+        lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.interacted() if exclude_seen else None)
+        if not len(unknown_users):
+            return lists
+        numbers = unknown_users.cast(ids.dtype, strict=False)
+        # As they were given where they cannot be of the data's type; those of the data are then text too.
+        shown = unknown_users if numbers.null_count() else numbers
+        best = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
+        popular = np.tile(best, (len(unknown_users), 1))
+        no_scores = np.full(popular.shape, np.nan, np.float32)
+        theirs = _lists(shown, popular, no_scores, split.train.item_ids, popular=True)
+        return pl.concat([lists, theirs], how="vertical_relaxed")
 
     def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
         """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
@@ -232,9 +247,14 @@ class Recommender:
         return _lists(split.train.user_ids.gather(users), top, scores, split.train.item_ids, popular=False)
 
     def seen(self) -> CSR:
-        """What each user has in training and validation."""
+        """What each user has in training and validation: what `evaluate` does not rank."""
         _, split = self._fitted()
         return split.train.csr.union(split.validation.csr)
+
+    def interacted(self) -> CSR:
+        """What each user has in any part, the test too: what `recommend` does not offer again."""
+        _, split = self._fitted()
+        return self.seen().union(split.test.csr).union(split.test_false_positives.csr)
 
     def save(self, folder: Path | str) -> None:
         """Write a run folder; a folder that holds something else is refused."""
@@ -324,11 +344,20 @@ def _describe(denoiser: Denoiser) -> dict[str, Any]:
     return {"denoiser": CUSTOM}
 
 
-def _as_ids(users: Sequence[Any], dtype: pl.DataType) -> pl.Series:
-    """Ids in the type of the table; what cannot be one stays unknown."""
-    if dtype == pl.Int64:
-        return pl.Series("id", [str(user) for user in users], dtype=pl.String).cast(pl.Int64, strict=False)
-    return pl.Series("id", [str(user) for user in users], dtype=pl.String)
+def _take_up(driver: Driver, checkpoint: Path, group: Group) -> None:
+    """Go on where a checkpoint was written; one that does not fit is told in one line."""
+    state = load_checkpoint(checkpoint, group)
+    try:
+        driver.load_state_dict(state)
+    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunError(f"{checkpoint} does not fit this training ({reason}): begin anew in another folder.") from None
+
+
+def _texts(users: Iterable[Any] | str | int) -> pl.Series:
+    """Ids as they were given, as text; one that stands alone is one id, not its characters."""
+    several = users if isinstance(users, Iterable) and not isinstance(users, str) else [users]
+    return pl.Series("id", [str(user) for user in several], dtype=pl.String)
 
 
 def _lists(users: pl.Series, top: Any, scores: Any, item_ids: pl.Series, *, popular: bool) -> pl.DataFrame:

@@ -28,8 +28,9 @@ from recsieve.data.splitting import Split
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
 from recsieve.group import ALONE, Group
+from recsieve.lock import HOLDER, LOCK
 from recsieve.settings import Settings
-from recsieve.tensor_file import Share, write_tensors
+from recsieve.tensor_file import Share, is_finite, write_tensors
 
 PARTS = ("train", "validation", "test", "test_false_positives")
 # Columns of interactions that are all null where they are not known.
@@ -56,11 +57,16 @@ class RunFolder:
         return self.config.exists()
 
     @property
+    def begun(self) -> bool:
+        """Whether there is anything of a training: without it nothing is lost where another begins."""
+        return any(path.exists() for path in (self.checkpoint.parent, self.model, self.metrics))
+
+    @property
     def is_foreign(self) -> bool:
         """Whether the folder holds anything that is not of a run, which is killed before its configuration at worst."""
         if self.exists or not self.path.exists():
             return False
-        ours = {self.ids.name, self.interactions.name}
+        ours = {self.ids.name, self.interactions.name, LOCK, HOLDER}
         return any(path.name not in ours and not path.name.endswith(".part") for path in self.path.iterdir())
 
     @property
@@ -107,7 +113,11 @@ class RunFolder:
     def read_weights(self, path: Path | None = None) -> dict[str, Tensor]:
         path = path or self.model
         with self._reading(path):
-            return load_file(path)
+            weights = load_file(path)
+            for name, weight in weights.items():
+                if not is_finite(weight):
+                    raise ValueError(f"{name} holds NaN or infinity")
+            return weights
 
     def write_split(self, split: Split) -> None:
         """Keep the interactions of all parts, by code, and the user's own ids of the codes; the first rank writes."""

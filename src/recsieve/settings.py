@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recsieve.denoisers import DENOISERS
+from recsieve.data.interactions import CSR
+from recsieve.denoisers import DENOISERS, Context, make_denoiser
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models import MODELS, Model
+from recsieve.models import MODELS, Learner, Model
 from recsieve.objectives import make_objective
 from recsieve.training import TrainingPlan
 from recsieve.training.sharded import check_shardable
@@ -91,6 +96,8 @@ def make_settings(values: dict[str, Any]) -> Settings:
     for name in settings.model_options:
         if name not in known:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
+    _check_model(settings)
+    _check_denoiser(settings)
     if settings.shard_tables:
         if not issubclass(model, Model):
             raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
@@ -104,11 +111,57 @@ def model_options(model: type) -> list[str]:
     return [name for name, parameter in parameters if is_dataclass(model) or parameter.kind is parameter.KEYWORD_ONLY]
 
 
+def _check_model(settings: Settings) -> None:
+    """Make the model once, for one user and one item, which fails where an option is wrong."""
+    model, options = MODELS[settings.model], dict(settings.model_options)
+    factors = options.get("factors", 1)
+    if isinstance(factors, bool) or not isinstance(factors, int) or factors < 1:
+        raise ConfigError(f"factors is {factors!r}, but it is the size of the vectors: give a whole number from 1.")
+    with _explaining(f"the model {settings.model}", options):
+        if issubclass(model, Model):
+            one = CSR(np.array([0, 1], np.int64), np.zeros(1, np.int32), 1)
+            # Whether many factors fit into memory is seen with the data.
+            model(one, torch.Generator(), **options | ({"factors": 1} if "factors" in options else {}))
+        else:
+            _check_learner(settings, model(**options))
+
+
+def _check_learner(settings: Settings, learner: Learner) -> None:
+    """Refuse what a model that fits itself has no use for."""
+    if settings.objective != Settings().objective:
+        raise ConfigError(f"{settings.model} has an objective of its own: leave objective='{settings.objective}' out.")
+    if settings.denoiser not in (AUTO, CUSTOM) and not learner.accepts(DENOISERS[settings.denoiser]):
+        known = [name for name in DENOISERS if learner.accepts(DENOISERS[name])]
+        raise ConfigError(
+            f"the strategy {settings.denoiser} makes no sense for {settings.model}, which takes {', '.join(known)}: "
+            "give one of these, or weights of interactions."
+        )
+
+
+def _check_denoiser(settings: Settings) -> None:
+    """Make the strategy once, which fails where an option is wrong; those of `auto` are checked before."""
+    if settings.denoiser in (AUTO, CUSTOM):
+        return
+    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=1 + settings.negatives)
+    with _explaining(f"the strategy {settings.denoiser}", settings.denoiser_options):
+        make_denoiser(settings.denoiser, settings.denoiser_options, context)
+
+
+@contextmanager
+def _explaining(what: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Text in the place of a number, or a number in that of a text, in one line."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        given = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+        raise ConfigError(f"{what} cannot be made with {given}: {error}.") from None
+
+
 def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     """Take "ndcg@20" or "clean-recall@50" apart: metric, list length, and whether only true positives count."""
     clean = select_by.startswith("clean-")
     metric, _, k = select_by.removeprefix("clean-").partition("@")
-    if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not k.isdigit() or int(k) < 1:
+    if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
         raise ConfigError(
             f"select_by is '{select_by}', but it says which of the models along the way is kept: give a metric on the "
             "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), or 'own-loss'."

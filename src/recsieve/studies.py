@@ -11,11 +11,12 @@ import polars as pl
 from recsieve.data.splitting import Split
 from recsieve.experiments.compare import run_comparison
 from recsieve.experiments.config import ComparisonConfig, make_config
-from recsieve.experiments.pool import Going, Progress, Started
+from recsieve.experiments.pool import Progress, Started
 from recsieve.experiments.run import DataSource
 from recsieve.experiments.search import TuningConfig, make_tuning
 from recsieve.experiments.tracking import log_run, make_tracker
 from recsieve.experiments.tune import run_tuning
+from recsieve.progress import Advanced
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.tuning import write_tuning_page
 from recsieve.run_folder import RunFolder
@@ -87,9 +88,9 @@ def compare_by(
     """Compare as a configuration says, and write the page."""
     tracker = make_tracker(log, out) if log else None
 
-    def report(event: Started | Going) -> None:
-        if tracker is not None and isinstance(event, Going) and event.finished:
-            log_run(tracker, RunFolder(out / "runs" / event.name))
+    def report(event: Started | Advanced) -> None:
+        if tracker is not None and isinstance(event, Advanced) and event.ended:
+            log_run(tracker, RunFolder(out / "runs" / event.what))
         if progress is not None:
             progress(event)
 

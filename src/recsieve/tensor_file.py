@@ -50,6 +50,13 @@ def write_tensors(
             save_file(here, temporary, dict(metadata))
 
 
+def is_finite(tensor: Tensor) -> bool:
+    """Whether all is numbers, told in one pass without a copy: the table may be larger than memory."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    return all(math.isfinite(end) for end in tensor.aminmax())
+
+
 def read_share(file: Any, name: str, shape: list[int], group: Group) -> Tensor:
     """This rank's rows of a table that the first reads from an open file, and hands out in blocks."""
     own = group.share_of(shape[0])

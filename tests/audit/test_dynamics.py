@@ -3,6 +3,7 @@ import pytest
 
 from recsieve.audit.dynamics import CURVE, FOLDS, observe_training
 from recsieve.audit.evidence import share_below
+from recsieve.progress import Advanced
 
 
 def test_a_model_that_has_not_seen_an_interaction_expects_it_less(regretful, dynamics):
@@ -27,8 +28,9 @@ def test_curves_of_some_rows_are_those_of_their_own_fold(regretful, dynamics):
 
 
 def test_runs_that_ended_are_not_repeated_and_other_labels_do_not_matter(regretful, labels, tmp_path, monkeypatch):
-    told: list[float] = []
-    first = observe_training(regretful, seed=3, cache=tmp_path, progress=lambda what, done: told.append(done))
+    events: list[Advanced] = []
+    first = observe_training(regretful, seed=3, cache=tmp_path, progress=events.append)
+    told = [event.done / event.total for event in events]
     assert told == sorted(told)
     assert len(told) > FOLDS
     assert told[-1] <= 1

@@ -7,7 +7,7 @@ import pytest
 
 from recsieve import find_noisy_interactions
 from recsieve.audit import Audit
-from recsieve.data.interactions import UNKNOWN
+from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation.detection import detection
 
@@ -51,8 +51,19 @@ def test_cleaning_takes_out_the_most_probable_noise(audited):
     cleaned = audited.clean(share=0.1)
     assert len(cleaned) == len(audited.data) - round(0.1 * len(audited.data))
     assert len(audited.clean(threshold=0.5)) == (audited.probability < 0.5).sum()
-    assert len(audited.clean(share=0)) == len(audited.data)
     np.testing.assert_allclose(audited.weights(), 1 - audited.probability)
+
+
+@pytest.mark.parametrize("share", [0, 0.05, 1])
+def test_cleaned_data_has_no_known_noise_and_everything_that_is_known_to_be_none(audited, unlabelled, share):
+    few = np.full(len(unlabelled.data), UNKNOWN, np.int8)
+    few[:6] = [FALSE, TRUE] * 3  # too few for a probability
+    for audit in (audited, replace(unlabelled, data=replace(unlabelled.data, false_positive=few))):
+        labels, cleaned = audit.data.false_positive, audit.clean(share=share).false_positive
+        assert not (cleaned == FALSE).any()
+        assert (cleaned == TRUE).sum() == (labels == TRUE).sum()
+        unknown = (labels == UNKNOWN).sum() - (cleaned == UNKNOWN).sum()
+        assert unknown == max(0, min(round(share * len(labels)), (labels != TRUE).sum()) - (labels == FALSE).sum())
 
 
 def test_what_needs_labels_says_so(unlabelled, audited):

@@ -1,6 +1,9 @@
 """What a user can get wrong is one line on standard error and exit code 2, and nothing is damaged."""
 
+import json
+
 import pytest
+from safetensors.torch import load_file, save_file
 
 
 def refused(answer, *words):
@@ -43,6 +46,7 @@ def write(tmp_path):
         ("user,item\na,x\nb,y\n", ("--denoiser", "trunc"), ("truncated",)),
         ("user,item\na,x\nb,y\n", ("--beta", 1), ("no knob 'beta'",)),
         ("user,item\na,x\nb,y\n", ("--max-drop-rate", 1.5), ("max_drop_rate is 1.5",)),
+        ("user,item\na,x\nb,y\n", ("--drop-positives", 1.5), ("drop_positives is 1.5",)),
         ("user,item\na,x\nb,y\n", ("--select-by", "accuracy"), ("select_by",)),
         ("user,item\na,x\nb,y\n", ("--learning-rate", -1), ("learning_rate",)),
         ("user,item\na,x\nb,y\n", ("--corruption", 0.5), ("no option 'corruption'",)),
@@ -71,6 +75,58 @@ def test_a_missing_file_is_named(recsieve, tmp_path):
 def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text):
     answer = recsieve("train", write(text), "--epochs", 1, "--out", tmp_path / "run")
     assert answer.code == 0, answer.err
+    assert recsieve("recommend", tmp_path / "run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("train", ("--drop-positives", 1.5)),
+        ("train", ("--beta", 0.1)),
+        ("train", ("--model", "cdae", "--corruption", 2)),
+        ("train", ("--model", "cdae", "--activation", "step")),
+        ("train", ("--select-by", "clean-ndcg@5")),
+        ("train", ("--select-by", "ndcg@²")),
+        ("train", ("--denoiser", "negative-feedback")),
+        ("train", ("--model", "nmtr")),
+        ("train", ("--log", "tensorbord")),
+        ("train", ("--time", "nothing")),
+        ("compare", ("--select-by", "clean-ndcg@5")),
+        ("compare", ("--strategies", "keep-all,negative-feedback")),
+        ("compare", ("--noise", "disliked:0.1", "--seeds", 2)),
+        ("tune", ("--select-by", "clean-ndcg@5")),
+        ("tune", ("--strategies", "negative-feedback")),
+        ("audit", ("--threshold", 0.5)),
+        ("audit", ("--user", "nothing")),
+    ],
+)
+def test_a_bad_option_leaves_nothing_behind(recsieve, log, tmp_path, command, options):
+    known = () if "--user" in options else ("--user", "customer")
+    assert refused(recsieve(command, log, *known, "--item", "product", *options, "--out", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_any_training_does_not_block_the_next(recsieve, log, columns, tmp_path, monkeypatch):
+    from recsieve.recommender import Recommender
+
+    def fail(self, *given, **named):
+        raise OSError("no memory for it")
+
+    train = ("train", log, *columns, "--epochs", 1, "--out", tmp_path / "run")
+    with monkeypatch.context() as patched:
+        patched.setattr(Recommender, "fit", fail)
+        assert refused(recsieve(*train), "no memory")
+    assert (tmp_path / "run" / "config.toml").exists()
+    assert recsieve(*train, "--seed", 1).code == 0
+
+
+def test_what_cannot_be_measured_is_said_and_no_step_is_shown_as_a_score(recsieve, write, tmp_path, caplog):
+    answer = recsieve("train", write("user,item\na,x\n"), "--epochs", 3, "--out", tmp_path / "run")
+    assert answer.code == 0
+    assert "no validation data" in caplog.text
+    assert "best" not in answer.err
+    assert "the test part is empty" in answer.out
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["selected"]["score"] is None
     assert recsieve("recommend", tmp_path / "run").code == 0
 
 
@@ -126,6 +182,30 @@ def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_f
     text = (run_folder / "config.toml").read_text()
     (run_folder / "config.toml").write_text(text.replace('model = "gmf"', 'model = "neumf"'))
     assert refused(recsieve("evaluate", run_folder), "does not fit")
+
+
+def test_a_training_that_diverges_is_one_line_and_what_was_kept_before_it_can_be_used(
+    recsieve, log, columns, tmp_path, monkeypatch
+):
+    from recsieve.training import Training
+
+    def in_the_third_epoch(self, reduced):
+        if self.step > 2 * self.steps_per_epoch:
+            raise self._diverged(self.step, float("nan"))
+
+    monkeypatch.setattr(Training, "_check_finite", in_the_third_epoch)
+    train = ("train", log, *columns, "--epochs", 5, "--out", tmp_path / "run")
+    assert refused(recsieve(*train), "diverged by step", "smaller learning rate")
+    assert "diverged" in json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert recsieve("recommend", tmp_path / "run").code == 0
+    assert refused(recsieve(*train, "--resume"), "diverged")
+
+
+def test_weights_that_are_no_numbers_are_refused(recsieve, run_folder):
+    weights = load_file(run_folder / "model.safetensors")
+    weights["item.weight"][3, 2] = float("nan")
+    save_file(weights, run_folder / "model.safetensors")
+    assert refused(recsieve("recommend", run_folder), "item.weight holds NaN or infinity")
 
 
 def test_a_run_that_was_killed_says_how_to_go_on(recsieve, run_folder):

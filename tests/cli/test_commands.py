@@ -83,6 +83,18 @@ def test_describe_counts_as_table_2_does(recsieve, log, columns):
     assert facts["false_positives"] == (frame["rating"] < 3).sum()
 
 
+def test_a_rule_over_events_is_not_unmarked_by_merging_and_what_merging_did_is_told(recsieve, tmp_path, caplog):
+    path = tmp_path / "events.csv"
+    path.write_text("user,item,event\na,x,buy\na,x,return\na,y,buy\nb,x,buy\n", encoding="utf-8")
+    words = ("describe", path, "--false-positive", "event = 'return'", "--json")
+    assert json.loads(recsieve(*words).out)["false_positives"] == 1
+    assert "1 rows marked as noise are 1 noisy pairs" in caplog.text
+    assert json.loads(recsieve(*words, "--repeats", "all").out)["false_positives"] == 0
+    assert "none of the 1 rows marked as noise survives" in caplog.text
+    refused = recsieve(*words, "--repeats", "most")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
 def test_a_ramp_longer_than_the_run_is_warned_about(recsieve, log, columns, tmp_path, caplog):
     recsieve("train", log, *columns, "--ramp-steps", 99999, "--out", tmp_path / "run", *TRAIN)
     assert "never reaches its maximum" in caplog.text

@@ -1,6 +1,7 @@
 """Which column means what, and its values."""
 
 import datetime
+import time
 
 import polars as pl
 import pytest
@@ -37,6 +38,29 @@ def test_named_columns_win_over_guessed_ones():
 def test_times_are_whole_numbers_and_dates_are_microseconds(column, time):
     frame = pl.DataFrame({"user": [1, 2], "item": [1, 2], "when": column})
     assert read_interactions(frame, time="when").time.tolist() == time
+
+
+def test_rows_of_nothing_but_separators_are_left_out_and_counted(tmp_path, caplog):
+    (tmp_path / "log.csv").write_text("user,item,rating\n1,2,3\n,,\n\n,,\r\n4,5,6\n\n")
+    assert len(read_interactions(tmp_path / "log.csv")) == 2
+    assert [record.message for record in caplog.records] == [
+        f"2 rows of {tmp_path / 'log.csv'} hold nothing but separators: they were left out"
+    ]
+
+
+def test_blank_lines_are_nothing_to_tell(tmp_path, caplog):
+    (tmp_path / "log.csv").write_text("user,item\n1,2\n\n3,4\n\n")
+    assert len(read_interactions(tmp_path / "log.csv")) == 2
+    assert not caplog.records
+
+
+def test_a_file_of_thousands_of_columns_is_read_in_no_time(tmp_path):
+    more = range(3_000)
+    lines = [["user", "item", *(f"c{number}" for number in more)], *([row, row, *more] for row in range(3))]
+    (tmp_path / "wide.csv").write_text("\n".join(",".join(map(str, line)) for line in lines))
+    started = time.perf_counter()
+    assert len(read_interactions(tmp_path / "wide.csv", false_positive="item < 1 and c1 > 0")) == 3
+    assert time.perf_counter() - started < 20  # an expression for each column took minutes
 
 
 def test_a_guessed_time_that_is_none_is_left_out_with_a_warning(caplog):

@@ -1,4 +1,4 @@
-"""Merging repeats and the k-core."""
+"""The k-core."""
 
 import numpy as np
 import polars as pl
@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.filtering import k_core, merge_repeats
+from recsieve.data.filtering import k_core
 from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.repeats import merge_repeats
 from recsieve.errors import ConfigError, DataError
 
 ROW = st.tuples(
@@ -27,28 +28,6 @@ def interactions(rows, n_users=4, n_items=4):
         columns[3].astype(np.float32),
         columns[4].copy(),
     )
-
-
-@given(st.lists(ROW))
-def test_a_merged_pair_is_noise_only_if_none_of_its_repeats_was_satisfying(rows):
-    merged = merge_repeats(interactions(rows))
-    repeats = {}
-    for user, item, *rest in rows:
-        repeats.setdefault((user, item), []).append(rest)
-    assert list(zip(merged.users.tolist(), merged.items.tolist(), strict=True)) == list(repeats)
-    for row, group in enumerate(repeats.values()):
-        flags, weights, times = zip(*group, strict=True)
-        expected = TRUE if TRUE in flags else FALSE if FALSE in flags else UNKNOWN
-        assert (merged.false_positive[row], merged.weight[row], merged.time[row]) == (
-            expected,
-            sum(weights),
-            max(times),
-        )
-
-
-def test_data_without_repeats_stays_the_same_object():
-    data = interactions([(0, 0, TRUE, 1, 1), (0, 1, TRUE, 1, 1)])
-    assert merge_repeats(data) is data
 
 
 @given(st.lists(ROW), st.integers(1, 3))

@@ -212,9 +212,26 @@ def test_a_frame_that_we_wrote_is_read_back_with_its_flags(small_data):
     assert again.to_frame().equals(data.to_frame())
 
 
-def test_a_column_false_positive_is_believed_only_where_it_says_yes_or_no_and_no_rule_is_given():
+def test_a_column_false_positive_is_believed_where_no_rule_is_given():
     frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "false_positive": [0, 1], "rating": [1, 5]})
     assert read_interactions(frame).is_false_positive.tolist() == [False, True]
     assert read_interactions(frame, false_positive="rating < 3").is_false_positive.tolist() == [True, False]
-    told = frame.with_columns(false_positive=pl.Series(["perhaps", "no"]))
-    assert not read_interactions(told).has_flags
+
+
+@pytest.mark.parametrize("words", [("yes", "no", ""), (" Y", "n", None), ("t", "F", "NA"), ("True", "false", None)])
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_a_column_false_positive_may_say_yes_and_no_in_words(tmp_path, caplog, words, kind):
+    frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "false_positive": words})
+    frame.write_csv(tmp_path / "log.csv")
+    data = read_interactions(frame if kind == "frame" else tmp_path / "log.csv")
+    assert data.false_positive.tolist() == [FALSE, TRUE, UNKNOWN]
+    assert ("is taken for labels" in caplog.text) == (words[0] != "True" or kind == "frame")
+
+
+@pytest.mark.parametrize("values", [["perhaps", "no"], [0.3, 0.9], [1, 2], [[1], [0]]])
+def test_a_column_false_positive_that_says_something_else_is_refused(values):
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "false_positive": values})
+    with pytest.raises(DataError, match=r"'false_positive' holds .* and not yes or no: give 1 and 0"):
+        read_interactions(frame)
+    if isinstance(values[0], float):
+        assert read_interactions(frame, false_positive="false_positive > 0.5").is_false_positive.tolist() == [0, 1]

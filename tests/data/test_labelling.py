@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
-from recsieve.data.labelling import columns_of, false_positive_flags
-from recsieve.errors import ConfigError, DataError
+from recsieve.data.labelling import false_positive_flags
+from recsieve.errors import DataError
 
 FRAME = pl.DataFrame(
     {
@@ -42,31 +42,7 @@ def test_a_rule_marks_what_it_says_and_leaves_unknown_what_is_missing(rule, flag
     assert false_positive_flags(FRAME, rule).tolist() == flags
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "rating in (select x from read_csv('{file}'))",
-        "rating in (FROM read_csv('{file}'))",
-        "exists (SeLeCt 1)",
-        "rating < 3 -- '\n or rating in (select x from read_csv('{file}')) -- '",
-        "$$ ' $$ = comment or rating in (select x from read_csv('{file}')) or comment = $$ ' $$",
-        "rating in (values (1), (2))",
-        "read_csv('{file}')",
-        "__import__('os').system('true')",
-        "rating < 3; drop table x",
-        "rating <",
-        "",
-        "1 = 1",
-        "columns('.*')",
-    ],
-)
-def test_what_is_no_comparison_of_columns_is_refused(rule, tmp_path):
-    (tmp_path / "secret.csv").write_text("x\n1\n")
-    with pytest.raises(ConfigError, match="rating < 3"):
-        false_positive_flags(FRAME, rule.format(file=tmp_path / "secret.csv"))
-
-
-@pytest.mark.parametrize("rule", ["rating", "comment", "max(rating) > 3", "comment < 3", "array_agg(skipped)"])
+@pytest.mark.parametrize("rule", ["rating", "comment", "max(rating) > 3", "comment < 3"])
 def test_a_rule_that_does_not_say_yes_or_no_of_each_row_is_refused(rule):
     with pytest.raises(DataError, match="the rule"):
         false_positive_flags(FRAME, rule)
@@ -87,7 +63,3 @@ def test_a_rule_that_marks_nothing_is_warned_about(caplog):
         flags = false_positive_flags(pl.DataFrame({"rating": [4, 5]}), "rating < 3")
     assert flags.tolist() == [TRUE, TRUE]
     assert "marks none of 2" in caplog.text
-
-
-def test_a_rule_names_its_columns_once():
-    assert columns_of('hours < 1 or hours > 9 or "was returned"') == ["hours", "was returned"]

@@ -135,6 +135,22 @@ def test_repeats_and_overlaps_are_reported_unless_the_split_is_to_stay_as_it_is(
     assert given.train.n_items == 10
 
 
+def test_the_rows_of_a_pair_all_count_before_its_noise_leaves_the_test(tmp_path):
+    text = "user,item,event\n1,{0}1,buy\n1,{0}2,buy\n1,{0}2,return\n"
+    write(tmp_path, train__csv=text.format(1), valid__csv=text.format(2), test__csv=text.format(3))
+    split, report = load_split(tmp_path, false_positive="event = 'return'")
+    assert sizes(split) == [2, 2, 1, 1]
+    assert pairs(split.test_false_positives) == [(1, 32)]
+    assert report.lines() == [
+        *(
+            f"1 rows of the {part} part repeat a pair: each pair was made one row."
+            for part in ("training", "validation", "test")
+        ),
+        "3 rows marked as noise are 3 noisy pairs: a pair is noise if any of its rows is (repeats: any).",
+    ]
+    assert sizes(load_split(tmp_path, false_positive="event = 'return'", repeats="all")[0]) == [2, 2, 2, 0]
+
+
 def test_a_folder_without_training_and_a_k_core_of_a_given_split_are_refused(tmp_path):
     write(tmp_path, x__valid__rating="0\t2\t0\n")
     with pytest.raises(DataError, match="no training file"):

@@ -47,7 +47,13 @@ def together(shares):
 @pytest.mark.parametrize("n_ranks", [2, 3])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"split": "time"}, {"split": "leave-last-out"}, {"k_core": 14}, {"seed": 4, "ratios": (0.5, 0.5, 0.0)}],
+    [
+        {},
+        {"split": "time", "repeats": "last"},
+        {"split": "leave-last-out"},
+        {"k_core": 14},
+        {"seed": 4, "ratios": (0.5, 0.5, 0.0)},
+    ],
 )
 def test_the_ranks_have_together_the_split_of_one_process(parts, in_ranks, n_ranks, options):
     options = COLUMNS_OF_LOG | options

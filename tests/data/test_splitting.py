@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.filtering import merge_repeats, pair_keys
+from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
-from recsieve.data.splitting import Split, SplitReport, check_split, split_interactions
+from recsieve.data.repeats import merge_repeats
+from recsieve.data.splitting import Split, SplitReport, make_disjoint, split_interactions
 from recsieve.errors import ConfigError, DataError
 
 HOW = ("random", "time", "leave-last-out")
@@ -44,7 +45,7 @@ def test_a_split_is_disjoint_and_complete_and_its_test_is_without_known_noise(ho
     assert sorted(pair for part in parts(split) for pair in pairs(part)) == sorted(pairs(data))
     assert not split.test.is_false_positive.any()
     assert split.test_false_positives.is_false_positive.all()
-    assert check_split(split)[1].lines() == []
+    assert make_disjoint(split)[1].lines() == []
 
 
 @given(rows=ROWS, seed=st.integers(0, 9))
@@ -150,35 +151,32 @@ def test_an_unknown_split_no_interactions_and_missing_times_are_refused():
             split_interactions(timeless, how)
 
 
-def test_the_checker_merges_repeats_and_lets_the_earlier_part_keep_a_shared_pair():
+def test_the_earlier_part_keeps_a_shared_pair_and_that_is_told():
     split = Split.from_parts(
-        interactions([(0, 0), (0, 0), (0, 1)]),
-        interactions([(0, 1), (0, 2), (0, 2), (0, 2)]),
-        interactions([(0, 0), (0, 2), (0, 3), (0, 3), (0, 4, FALSE, 0), (0, 3, FALSE, 0), (0, 1, FALSE, 0)]),
+        interactions([(0, 0), (0, 1)]),
+        interactions([(0, 1), (0, 2)]),
+        interactions([(0, 0), (0, 2), (0, 3), (0, 4, FALSE, 0), (0, 3, FALSE, 0), (0, 1, FALSE, 0)]),
     )
-    checked, report = check_split(split)
-    assert [pairs(part) for part in parts(checked)] == [[(0, 0), (0, 1)], [(0, 2)], [(0, 3)], [(0, 4)]]
-    assert report == SplitReport(1, 2, 1, 1, 1, 1, 2)
+    made, report = make_disjoint(split)
+    assert [pairs(part) for part in parts(made)] == [[(0, 0), (0, 1)], [(0, 2)], [(0, 3)], [(0, 4)]]
+    assert report == SplitReport(0, 0, 0, 1, 1, 1, 2)
     assert not report.is_clean
     assert report.lines() == [
-        "1 rows of the training part repeat a pair: each pair was made one row.",
-        "2 rows of the validation part repeat a pair: each pair was made one row.",
-        "1 rows of the test part repeat a pair: each pair was made one row.",
         "1 pairs of the validation part are also in the training part: they stay in the training part only.",
         "1 pairs of the test part are also in the training part: they stay in the training part only.",
         "1 pairs of the test part are also in the validation part: they stay in the validation part only.",
-        "2 false positives of the test repeat or are in another part: they were left out.",
+        "2 false positives of the test are also in another part or its clean test: they were left out.",
     ]
 
 
 @given(ROWS, ROWS, ROWS)
-def test_a_checked_split_is_disjoint_free_of_repeats_and_loses_no_pair(train, validation, test):
-    split = Split.from_parts(interactions(train), interactions(validation), interactions(test))
-    checked, report = check_split(split)
-    keys = np.concatenate([pair_keys(part) for part in parts(checked)])
+def test_a_split_made_disjoint_loses_no_pair(train, validation, test):
+    split = Split.from_parts(*(merge_repeats(interactions(rows)) for rows in (train, validation, test)))
+    made, report = make_disjoint(split)
+    keys = np.concatenate([pair_keys(part) for part in parts(made)])
     assert len(set(keys.tolist())) == len(keys)
     assert set(keys.tolist()) == {user * 6 + item for user, item, *_ in train + validation + test}
-    again, nothing = check_split(checked)
+    again, nothing = make_disjoint(made)
     assert nothing.is_clean
-    assert [pairs(part) for part in parts(again)] == [pairs(part) for part in parts(checked)]
-    assert sum(len(part) for part in parts(split)) - len(keys) == sum(vars(report).values())
+    assert [pairs(part) for part in parts(again)] == [pairs(part) for part in parts(made)]
+    assert sum(len(part) for part in parts(split)) - len(keys) == sum(report.counts)

@@ -19,6 +19,12 @@ def test_by_name_alone_little_is_dropped_and_the_ramp_fits_the_data():
     assert make("truncated") == Truncated(0.05, 500)
 
 
+def test_no_more_than_all_positives_can_be_dropped():
+    assert make("truncated", drop_positives=1) == Truncated(0.5, 500)
+    with pytest.raises(ConfigError, match=r"drop_positives is 1.5, but it is a share of the positives"):
+        make("truncated", drop_positives=1.5)
+
+
 def test_saying_the_same_knob_twice_is_an_error():
     with pytest.raises(ConfigError, match="both ramp_epochs and ramp_steps"):
         make("truncated", ramp_epochs=1, ramp_steps=1)

@@ -27,7 +27,7 @@ def test_processes_give_the_numbers_of_one_and_a_failure_is_told(compare, split,
         assert mine["metrics"] == theirs["metrics"]
         assert mine.get("against_baseline") == theirs.get("against_baseline")
     assert (events[0].tasks, events[0].finished, events[0].workers) == (10, 0, 2)
-    assert sum(event.finished for event in events[1:]) == 10
+    assert sum(event.ended for event in events[1:]) == 10
 
 
 def test_a_run_that_fails_is_named_with_its_reason(split, tiny, tmp_path, monkeypatch):

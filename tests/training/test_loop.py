@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from recsieve.denoisers import DENOISERS, KeepAll, make_denoiser
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
 from recsieve.training import InteractionMemory, Trained, Training, TrainingPlan, Validated
@@ -73,6 +73,55 @@ def test_the_weights_of_the_best_validation_are_kept(small_data):
     list(training.run(validate))
     assert training.selection.best_step == list(seen)[1]
     assert torch.equal(training.model.user.weight, seen[training.selection.best_step])
+
+
+@pytest.mark.parametrize("model", ["gmf", "neumf"])
+@pytest.mark.parametrize("denoiser", ["keep-all", "reweighted"])  # R-CE gives exploding losses no weight
+def test_a_training_that_diverges_stops_and_keeps_the_best_weights_before_it(small_data, model, denoiser):
+    training = make_training(small_data(), model, denoiser, epochs=50, learning_rate=1e-3)
+    seen = {}
+
+    def validate(step):
+        seen[step] = weights(training)
+        training.optimizer.param_groups[0]["lr"] = 1000.0  # from the first validation on
+        return 1.0
+
+    with pytest.raises(DivergedError, match=r"diverged by step \d+.*smaller learning rate than 0.001") as error:
+        list(training.run(validate))
+    assert training.selection.best_step < error.value.step < training.total_steps
+    assert torch.equal(weights(training), seen[training.selection.best_step])
+
+
+def test_a_loss_that_is_no_number_is_told_with_its_step_before_anything_is_saved(small_data):
+    training = make_training(small_data())
+    stretch = training._steps.stretch
+
+    def broken(rows, batch_size):
+        means, losses, of = stretch(rows, batch_size)
+        return [*means[:-2], float("nan"), means[-1]], losses, of
+
+    training._steps.stretch = broken
+    with pytest.raises(DivergedError, match="no weights were kept") as error:
+        list(training.run(validation, save=lambda state: pytest.fail("a diverged state was saved")))
+    assert error.value.step == training.step - 1
+
+
+def test_weights_that_are_no_numbers_are_never_selected(small_data):
+    training = make_training(small_data(), epochs=3)
+    events = training.run(lambda step: 1.0)
+    next(event for event in events if event.step == training.steps_per_epoch)  # the last before the first validation
+    training.model.item.weight.data[0] = float("nan")
+    with pytest.raises(DivergedError):
+        list(events)
+    assert not training.selection.weights
+
+
+def test_a_validation_score_that_is_no_number_is_not_selected(small_data):
+    training = make_training(small_data(), epochs=4)
+    scores = iter([float("nan"), 0.5, float("nan"), 0.1])
+    told = [event.best for event in training.run(lambda step: next(scores)) if isinstance(event, Validated)]
+    assert told == [False, True, False, False]
+    assert training.selection.best_score == 0.5
 
 
 def test_training_ends_when_validation_stops_improving(small_data):

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
-from research.paper.reports import (
-    figure3,
-    figure4,
-    figure5,
-    figure6,
-    figure7,
-    figure8,
-    figure9,
-    phenomenon,
-    table1,
-    table2,
-    table3,
-    table4,
-)
+from research.paper.catalogue import TITLES
 from research.paper.reports.report import Report
 
-_MODULES: list[ModuleType] = [
-    table1, table2, table3, table4, figure3, figure4, figure5, figure6, figure7, figure8, figure9, phenomenon,
-]  # fmt: skip
 REPORTS: dict[str, Callable[[Mapping[str, Any]], Report]] = {
-    module.__name__.rpartition(".")[2]: module.report for module in _MODULES
+    name: import_module(f"research.paper.reports.{name}").report for name in TITLES
 }

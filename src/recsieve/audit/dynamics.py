@@ -20,6 +20,7 @@ from recsieve.denoisers import KeepAll
 from recsieve.files import replacing
 from recsieve.models import GMF, Fitting
 from recsieve.objectives import BCE
+from recsieve.progress import Advanced, Progress, unheard
 from recsieve.sampling import Sampler
 from recsieve.training import Driver, GradientFitting, InteractionMemory, TrainingPlan, Validated
 from recsieve.training.driver import Validate
@@ -29,8 +30,6 @@ CURVE = (1, 2, 3, 5, 8, 12, 20, 30)  # the epochs whose losses are kept: a train
 PATIENCE = 2
 MOST_EPOCHS = 60  # a run ends sooner, when what it has not seen is no longer predicted better
 MOST_JUDGED = 200_000  # rows on which that is judged
-
-Progress = Callable[[str, float], None]  # what is being done, and how much of all is done, from 0 to 1
 
 
 @dataclass(frozen=True)
@@ -78,16 +77,15 @@ class Dynamics:
 
 
 def observe_training(
-    data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress | None = None
+    data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress = unheard
 ) -> Dynamics:
     """Train on all but one fold, for each, and on everything; runs found in the folder `cache` are taken from there."""
     fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % FOLDS).astype(np.int8)
     keeper = _Keeper(cache, f"{fingerprint(replace(data, false_positive=None))} {seed}")
-    report = progress or (lambda what, done: None)
 
     def part(number: int) -> Callable[[float], None]:
         what = f"training {number + 1} of {FOLDS + 1}"
-        return lambda done: report(what, (number + done) / (FOLDS + 1))
+        return lambda done: progress(Advanced(what, number + done, FOLDS + 1))
 
     def fold_run(number: int) -> Run:
         return _fold_run(data, fold == number, _seed(seed, number), part(number))

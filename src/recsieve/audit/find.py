@@ -6,16 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from recsieve.audit.dynamics import Progress, observe_training
+from recsieve.audit.dynamics import observe_training
 from recsieve.audit.evidence import gather_evidence
 from recsieve.audit.labelled import enough_labels, labels_of, learn_from_labels
 from recsieve.audit.reasons import reasons_with_labels, reasons_without_labels
 from recsieve.audit.result import Audit
 from recsieve.audit.summary import summarise
 from recsieve.audit.tables import interaction_table, label_counts, shown_table, typical_curves
-from recsieve.data.filtering import merge_repeats
 from recsieve.data.interactions import FALSE, UNKNOWN, Interactions
+from recsieve.data.repeats import merge_repeats
 from recsieve.errors import DataError
+from recsieve.progress import Advanced, Progress, unheard
 
 FEWEST_INTERACTIONS = 20
 TRAINING_PART = 0.9  # of the time that an audit takes, about
@@ -23,7 +24,7 @@ TYPICAL = 20_000  # interactions from which a typical loss curve is known
 
 
 def find_noisy_interactions(
-    data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress | None = None
+    data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress = unheard
 ) -> Audit:
     """Rank interactions by how probably they are noise, with reasons.
 
@@ -35,10 +36,14 @@ def find_noisy_interactions(
         raise DataError(
             f"there are {len(data)} interactions, but an audit compares many: give at least {FEWEST_INTERACTIONS}."
         )
-    report = progress or (lambda what, done: None)
-    dynamics = observe_training(
-        data, seed=seed, cache=cache, progress=lambda what, done: report(what, TRAINING_PART * done)
-    )
+
+    def report(what: str, share: float) -> None:
+        progress(Advanced(what, share, 1))
+
+    def report_training(event: Advanced) -> None:
+        report(event.what, TRAINING_PART * event.done / event.total)
+
+    dynamics = observe_training(data, seed=seed, cache=cache, progress=report_training)
     report("comparing with profiles", TRAINING_PART)
     evidence = gather_evidence(data, dynamics)
     labelled = None

@@ -22,6 +22,7 @@ from recsieve.audit.tables import group_table
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
+from recsieve.lock import is_begun
 
 TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
 USERS, ITEMS, PAIRS = "users.parquet", "items.parquet", "pairs.safetensors"
@@ -33,7 +34,7 @@ def check_folder(folder: Path) -> None:
     if folder.is_file():
         raise RunError(f"{folder} is a file, but an audit is a folder: give another name by --out.")
     begun = any((folder / name).exists() for name in (SUMMARY, TABLE, TRAININGS))
-    if folder.exists() and any(folder.iterdir()) and not begun:
+    if is_begun(folder) and not begun:
         raise RunError(f"{folder} holds files that are not an audit of recsieve: give another folder by --out.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.audit.labelled import labels_of
 from recsieve.audit.pair_noise import PairNoise
-from recsieve.data.interactions import Interactions
+from recsieve.data.interactions import FALSE, TRUE, Interactions
 from recsieve.errors import ConfigError, DataError
 
 
@@ -36,17 +38,22 @@ class Audit:
         return 1 - self._probability("weights are 1 − P")
 
     def clean(self, *, share: float | None = None, threshold: float | None = None) -> Interactions:
-        """`data` without the share that is most probably noise, or without what is so with at least a probability."""
+        """`data` without the share that is most probably noise, or without what is so with at least a probability.
+
+        What is known to be noise is left out in any case, and counts in the share; what is known to be none stays.
+        """
         if (share is None) == (threshold is None):
             raise ConfigError("give a share of the interactions to take out, or a threshold of the probability.")
         if threshold is not None:
             _check("threshold", threshold)
             return self.data.take(self._probability("a threshold is one of P") < threshold)
         part = _check("share", share)
+        labels = labels_of(self.data)
         suspicion = self.scores if self.probability is None else self.probability
-        kept = np.ones(len(self.data), bool)
+        suspicion = np.select([labels == FALSE, labels == TRUE], [np.inf, -np.inf], suspicion)
+        kept = np.ones(len(labels), bool)
         kept[np.argsort(-suspicion, kind="stable")[: round(part * len(kept))]] = False
-        return self.data.take(kept)
+        return self.data.take((kept | (labels == TRUE)) & (labels != FALSE))
 
     def _probability(self, why: str) -> NDArray[np.float32]:
         if self.probability is None:
@@ -63,12 +70,21 @@ class Audit:
         write_audit(self, Path(folder))
 
     def export(
-        self, folder: Path | str, *, share: float | None = None, threshold: float | None = None, csv: bool = False
+        self,
+        folder: Path | str,
+        *,
+        share: float | None = None,
+        threshold: float | None = None,
+        csv: bool = False,
+        rows_of: Callable[[Interactions], pl.DataFrame] = Interactions.to_frame,
     ) -> list[Path]:
-        """Write the cleaned data, and weights if there are probabilities, as Parquet or also as CSV with the list."""
+        """Write the cleaned data, and weights if there are probabilities, as Parquet or also as CSV with the list.
+
+        `rows_of` gives the rows to write for the interactions that stay, such as those of the log they were read from.
+        """
         from recsieve.audit.folder import write_frame
 
-        frames = {"cleaned": self.clean(share=share, threshold=threshold).to_frame()}
+        frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
         if self.probability is not None:
             frames["weights"] = self.data.to_frame().select("user", "item").with_columns(weight=self.weights())
         paths = {Path(folder) / f"{name}.parquet": frame for name, frame in frames.items()}

@@ -1,15 +1,13 @@
 """recsieve audit"""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recsieve.cli.options import Columns, Data, Json, KCore, Seed, reads_log
-from recsieve.errors import ConfigError
+from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from recsieve.audit import Audit
@@ -24,7 +22,10 @@ def audit(
         Path | None, typer.Option(help="Folder for the list, the page and the data. [runs/audit-DATA]")
     ] = None,
     share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Part that the cleaned data leaves out. [0.1, if no threshold]")
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Part that the cleaned data leaves out, known noise first. [0.1, if no threshold]"
+        ),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
@@ -45,19 +46,35 @@ def audit(
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.folder import TRAININGS, check_folder
-    from recsieve.data.loading import load_log
+    from recsieve.audit.labelled import enough_labels
+    from recsieve.cli.progress import show_progress
+    from recsieve.data.columns import Names
+    from recsieve.data.loading import find_parts, load_log
+    from recsieve.data.log_rows import log_rows
+    from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
-    with _progress() as progress:
-        log = load_log(data, k_core=k_core, **columns)
-        found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
-    found.save(folder)
-    page = write_audit_page(folder)
-    files = found.export(
-        folder, share=0.1 if share is None and threshold is None else share, threshold=threshold, csv=csv
-    )
+    names = Names(**{name: columns[name] for name in ("user", "item", "time", "weight")})
+    with locked(folder):
+        with show_progress("reading and compiling") as progress:
+            log = load_log(data, k_core=k_core, **columns)
+            if threshold is not None and not enough_labels(log):
+                raise DataError(
+                    "there are too few labels for a probability of noise, which --threshold is of: mark more "
+                    "false positives, or give a --share."
+                )
+            found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
+        found.save(folder)
+        page = write_audit_page(folder)
+        files = found.export(
+            folder,
+            share=0.1 if share is None and threshold is None else share,
+            threshold=threshold,
+            csv=csv,
+            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns["header"]),
+        )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
         return
@@ -78,23 +95,3 @@ def _tell(found: "Audit") -> None:
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     Console().print(table)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Draw a bar with an estimate of the time left; before the first training, a line says what is done."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    shown = (TextColumn("{task.description}"), BarColumn(30), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*shown, TextColumn("of at most"), TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("reading and compiling", total=1.0)
-        yield lambda what, done: bar.update(task, description=what, completed=done)

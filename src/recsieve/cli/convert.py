@@ -1,8 +1,6 @@
 """recsieve convert"""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +9,6 @@ import typer
 from recsieve.cli.options import Json, KCore, Seed, SplitBy
 
 if TYPE_CHECKING:
-    from recsieve.data.raw.conversion import Progress
     from recsieve.data.raw.source import RawSource
 
 convert = typer.Typer(
@@ -100,9 +97,10 @@ def movielens(
 def _convert(
     source: "RawSource", published: str | None, out: Path, k_core: int, split: str, seed: int, as_json: bool
 ) -> None:
+    from recsieve.cli.progress import show_progress
     from recsieve.data.raw.conversion import convert as convert_files
 
-    with _reading() as progress:
+    with show_progress("reading") as progress:
         about = convert_files(source, out, k_core=k_core, split=split, seed=seed, progress=progress)
     if as_json:
         typer.echo(json.dumps({"folder": str(out), **about}))
@@ -131,25 +129,3 @@ def _show(about: dict[str, Any], published: str | None, out: Path) -> None:
         f"validation {parts['validation']:,}, test {parts['test']:,} (and {parts['test_false_positives']:,} false "
         f"positives set aside): {out}\ntrain on it: recsieve train {out}"
     )
-
-
-@contextmanager
-def _reading() -> Iterator[Callable[["Progress"], None]]:
-    """Draw how much of the files has been read, on standard error."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    columns = (TextColumn("reading"), BarColumn(20), DownloadColumn(), TimeRemainingColumn())
-    note_column = TextColumn("{task.fields[note]}")
-    with Bar(*columns, note_column, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading", total=None, note="")
-
-        def show(progress: "Progress") -> None:
-            note = f"{progress.interactions:,} interactions"
-            if progress.bytes_read >= progress.total_bytes:
-                note += ": splitting and writing"
-            bar.update(task, completed=progress.bytes_read, total=progress.total_bytes, note=note)
-
-        yield show

@@ -30,6 +30,13 @@ Weight = Annotated[str | None, typer.Option(help="Column of given weights.")]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether text files begin with column names. [detected]")
 ]
+Repeats = Annotated[
+    str | None,
+    typer.Option(
+        help="What a repeated pair is: noise if any or all of its rows are, what its last row or the majority says, or "
+        "sum: as all, with counts as weights. [any if the rule asks about text, else all]"
+    ),
+]
 SplitBy = Annotated[str, typer.Option("--split", help="random (per user, 8:1:1), time or leave-last-out.")]
 KCore = Annotated[int, typer.Option(min=0, help="Keep only users and items with this many interactions.")]
 K = Annotated[list[int] | None, typer.Option("--k", min=1, help="Length of the lists to measure; repeat for several.")]
@@ -41,7 +48,8 @@ Log = Annotated[
 
 # What the columns of a log mean: the options of every command that reads one.
 COLUMNS: dict[str, Any] = {
-    "user": User, "item": Item, "false_positive": FalsePositive, "time": Time, "weight": Weight, "header": Header
+    "user": User, "item": Item, "false_positive": FalsePositive, "repeats": Repeats, "time": Time, "weight": Weight,
+    "header": Header,
 }  # fmt: skip
 Columns = dict[str, Any]
 

@@ -1,71 +1,71 @@
-"""Training progress on standard error."""
+"""Progress on standard error."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.filesize import decimal
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
+from recsieve.progress import Advanced, Progress
 from recsieve.training import Began, Event, Trained, Validated
 
 
 @contextmanager
-def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callable[[Event], None]]:
-    """Draw a bar with an estimate of the time left (training may end sooner, when it stops improving).
+def show_progress(before: str) -> Iterator[Progress]:
+    """Draw a bar with an estimate of the time left; until the first report, a line says what is done before.
 
-    Until the first step, while data is read and kernels are compiled, a line says so; nothing is left of it.
+    Nothing is left of either, and nothing is written where there is no terminal.
     """
     console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.completed}/{task.total} steps"),
-        TimeElapsedColumn(), TextColumn("of at most"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
-        console=console,
+    bar = Bar(
+        TextColumn("{task.description}"), BarColumn(12), TextColumn("{task.fields[amount]}"), TimeElapsedColumn(),
+        TextColumn("at most"), TimeRemainingColumn(), TextColumn("left {task.fields[note]}"), console=console,
+        transient=True,
     )  # fmt: skip
-    task = bar.add_task(label, total=None, note="")
-    best = ""
+    task = bar.add_task("", total=None, amount="", note="")
     with ExitStack() as preparing, ExitStack() as drawing:
-        preparing.enter_context(console.status(f"{label}: reading and compiling"))
+        preparing.enter_context(console.status(before))
 
-        def show(event: Event) -> None:
-            nonlocal best
+        def show(event: Advanced) -> None:
             if not bar.live.is_started:
                 preparing.close()
                 drawing.enter_context(bar)
-            match event:
-                case Trained():
-                    note = f"loss {event.loss:.4f} {best}"
-                    bar.update(task, completed=event.step, total=event.total_steps, note=note)
-                case Validated(best=True):
-                    best = f"best {criterion} {event.score:.4f}"
-                case Began():
-                    best = ""
-                    bar.reset(
-                        task, total=None, note="", description=f"{label} {event.number}/{event.total} {event.name}"
-                    )
+            if event.done < bar.tasks[0].completed:  # the next of several
+                bar.reset(task)
+            amount, note = _amount(event), event.note
+            bar.update(task, description=event.what, completed=event.done, total=event.total, amount=amount, note=note)
 
         yield show
+
+
+def _amount(event: Advanced) -> str:
+    if event.unit == "bytes":
+        return f"{decimal(int(event.done))} of {decimal(int(event.total))}"
+    if not event.unit:
+        return f"{event.done / event.total:.0%}"
+    return f"{event.done:,}/{event.total:,} {event.unit}"
 
 
 @contextmanager
-def users_progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Draw a bar of users done, with an estimate of the time left; until the first, a line says what is going on."""
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.completed:,}/{task.total:,} users"),
-        TimeElapsedColumn(), TextColumn("about"), TimeRemainingColumn(), TextColumn("left"), console=console,
-    )  # fmt: skip
-    with ExitStack() as preparing, ExitStack() as drawing:
-        preparing.enter_context(console.status(f"{label}: reading and compiling"))
-        task = None
+def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callable[[Event], None]]:
+    """Draw how many steps are made (training may end sooner, when it stops improving), the loss and the best score."""
+    with show_progress(f"{label}: reading and compiling") as show:
+        what, best = label, ""
 
-        def show(done: int, total: int) -> None:
-            nonlocal task
-            if task is None:
-                preparing.close()
-                drawing.enter_context(bar)
-                task = bar.add_task(label, completed=done, total=total)
-            bar.update(task, completed=done)
+        def take(event: Event) -> None:
+            nonlocal what, best
+            match event:
+                case Began():
+                    what, best = f"{label} {event.number}/{event.total} {event.name}", ""
+                case Validated(best=True) if not math.isnan(event.score):
+                    best = f"best {criterion} {event.score:.4f}"
+                case Trained():
+                    note = f"loss {event.loss:.4f} {best}"
+                    show(Advanced(what, event.step, event.total_steps, "steps", note))
 
-        yield show
+        yield take

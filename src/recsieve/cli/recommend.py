@@ -51,15 +51,17 @@ def recommend(
 
 def _write_folder(run: Path, user: list[str] | None, k: int, out: Path, *, include_seen: bool) -> None:
     """Write the lists of all users, each rank of a group its share."""
-    from recsieve.cli.progress import users_progress
+    from recsieve.cli.progress import show_progress
     from recsieve.group import join
     from recsieve.list_folder import write_lists
+    from recsieve.progress import unheard
 
     if user:
         raise ConfigError(f"{out} is a folder of the lists of all users: leave --user out, or give a .parquet file.")
-    with join() as group:
-        with users_progress("recommend") if group.is_first else nullcontext() as progress:
-            lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
-        group.any(False)  # all have ended
+    with (
+        join() as group,
+        show_progress("reading and compiling") if group.is_first else nullcontext(unheard) as progress,
+    ):
+        lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
     if group.is_first:
         typer.echo(f"lists of {lists.users:,} users, Parquet parts: {lists.n_parts:,}, in {out}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,27 +13,35 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from recsieve.experiments.pool import Going, Started
+from recsieve.experiments.pool import Progress, Started
 from recsieve.experiments.wording import duration
+from recsieve.progress import Advanced
 
 
 @dataclass
 class Standing:
     """What is known of the tasks so far."""
 
-    start: Started
-    running: dict[str, Going] = field(default_factory=dict)
+    start: Started = Started(0, 0, 1, "runs")  # noqa: RUF009
+    running: dict[str, Advanced] = field(default_factory=dict)
+    first_heard: dict[str, float] = field(default_factory=dict)
     lasted: list[float] = field(default_factory=list)  # seconds of each that has ended
     began: float = field(default_factory=time.monotonic)
 
-    def take(self, event: Started | Going) -> None:
-        if isinstance(event, Started):
-            self.start, self.began = event, time.monotonic()
-        elif event.finished:
-            self.running.pop(event.name, None)
-            self.lasted.append(event.seconds)
+    def take(self, event: Started | Advanced) -> None:
+        if isinstance(event, Started):  # also once more, as when a sweep knows its best
+            self.start, self.lasted, self.began = event, [], time.monotonic()
+            return
+        self.first_heard.setdefault(event.what, time.monotonic())
+        if event.ended:
+            self.running.pop(event.what, None)
+            self.lasted.append(self.seconds(event))
         else:
-            self.running[event.name] = event
+            self.running[event.what] = event
+
+    def seconds(self, run: Advanced) -> float:
+        """For how long a task has been going on."""
+        return time.monotonic() - self.first_heard[run.what]
 
     @property
     def done(self) -> int:
@@ -45,11 +53,11 @@ class Standing:
         under_way = [run for run in self.running.values() if run.done]
         if self.lasted:
             mean = sum(self.lasted) / len(self.lasted)
-            spent = sum(min(run.seconds, mean) for run in self.running.values())
+            spent = sum(min(self.seconds(run), mean) for run in self.running.values())
             return f"about {duration((left * mean - spent) / self.start.workers)} left"
         if under_way:
             run = max(under_way, key=lambda run: run.done)
-            most = run.seconds / run.done * self.start.most
+            most = self.seconds(run) / run.done * run.total
             return f"at most {duration(left * most / self.start.workers)}, less when trainings stop improving"
         return "reading and compiling"
 
@@ -60,15 +68,14 @@ class Standing:
         line.add_row(bar, done, duration(time.monotonic() - self.began), self.estimate())
         table = Table.grid(padding=(0, 2))
         for name, run in sorted(self.running.items()):
-            score = "" if run.score is None else f"{run.score:.4f}"
-            table.add_row(Text(name), f"{self.start.unit} {run.done}", score, duration(run.seconds))
+            table.add_row(Text(name), f"{run.unit} {run.done}", run.note, duration(self.seconds(run)))
         return Group(line, table)
 
 
 @contextmanager
-def task_progress() -> Iterator[Callable[[Started | Going], None]]:
+def task_progress() -> Iterator[Progress]:
     """Draw a bar, an estimate and the runs under way; on a pipe, say a line for each run that ends."""
-    console, standing = Console(stderr=True), Standing(Started(0, 0, 1, "epoch", 1))
+    console, standing = Console(stderr=True), Standing()
     if not console.is_terminal:
         yield lambda event: _say(console, standing, event)
         return
@@ -76,12 +83,12 @@ def task_progress() -> Iterator[Callable[[Started | Going], None]]:
         yield standing.take
 
 
-def _say(console: Console, standing: Standing, event: Started | Going) -> None:
+def _say(console: Console, standing: Standing, event: Started | Advanced) -> None:
     standing.take(event)
     if isinstance(event, Started):
         again = f", {event.finished} of them finished before" if event.finished else ""
         console.print(f"{event.tasks} {event.noun}{again}, {event.workers} at a time", highlight=False)
-    elif event.finished:
-        told = f"{event.done} {standing.start.unit}s in {duration(event.seconds)}; {standing.estimate()}"
-        line = f"{standing.done}/{standing.start.tasks} {event.name}: {told}"
+    elif event.ended:
+        told = f"{event.done} {event.unit}s in {duration(standing.lasted[-1])}; {standing.estimate()}"
+        line = f"{standing.done}/{standing.start.tasks} {event.what}: {told}"
         console.print(line, highlight=False, soft_wrap=True)

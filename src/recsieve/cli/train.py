@@ -140,7 +140,10 @@ def train(
     if choice := result.metrics.get("choice"):
         show(rows_table(HEADER, choice_rows(choice)))
         typer.echo("\n".join(choice_lines(choice)))
-    show(metrics_table(result.metrics["test"], "test, full ranking"))
+    if result.metrics["test"]:
+        show(metrics_table(result.metrics["test"], "test, full ranking"))
+    else:
+        typer.echo("the test part is empty, so nothing can be said about how good it is: give more interactions.")
     typer.echo(f"run folder: {result.folder}\npage: {page}")
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from recsieve.data.dates import parsed_dates
 from recsieve.data.delimited import typed
 from recsieve.data.ids import as_ids, refuse_missing, text_numbered
-from recsieve.data.labelling import columns_of
+from recsieve.data.rules import columns_of
 from recsieve.data.tables import Source, Table, open_table, readable
 from recsieve.errors import DataError, did_you_mean
 from recsieve.group import ALONE, Group
@@ -19,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 # How the columns with a known meaning are called here, so that they cannot be taken for a column of the user.
 USER, ITEM, TIME, WEIGHT, ROW = ":user", ":item", ":time", ":weight", ":row"
-_CUT_SHORT = ":cut short"
+_CUT_SHORT, _EMPTY = ":cut short", ":empty"
 # A column that says it already, as `Interactions.to_frame` writes it: it is believed where no rule is given.
 OWN_FLAG = "false_positive"
 
@@ -66,7 +67,7 @@ def read_rows(source: Source, names: Names, header: bool | None = None, group: G
     with readable(table.name):
         schema = table.rows.collect_schema()
     columns = schema.names()
-    meaning = _find_columns(columns, names, table.name)
+    meaning = find_columns(columns, names, table.name)
     signals = [name for name in _signals(names, table) if name in columns]
     wanted = {role: pl.col(name) for role, name in meaning.items()}
     for role in (USER, ITEM):
@@ -83,7 +84,7 @@ def read_rows(source: Source, names: Names, header: bool | None = None, group: G
         raise DataError(
             f"{table.name} holds no interaction: give at least one row (and header=False if the first row is one)."
         )
-    frame = _in_final_types(frame, meaning, names, table)
+    frame = _in_final_types(frame, meaning, names, table, group)
     if table.text_files:
         whole = frame.lazy()
         frame = _of_own_users(whole, USER, group).collect()
@@ -111,7 +112,7 @@ def _refuse_lost_rows(own: pl.DataFrame, whole: pl.LazyFrame, name: str, group: 
         )
 
 
-def _find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:
+def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:
     """Which column of the source stands behind each of our names."""
     found = {
         USER: names.user or _guess(columns, _USER_NAMES),
@@ -154,13 +155,27 @@ def _collect(table: Table, wanted: list[pl.Expr]) -> pl.DataFrame:
     try:
         with readable(table.name):
             # polars fills a line that is too short with nulls, so that they show in the last column.
-            frame = table.rows.select(*wanted, pl.last().is_null().alias(_CUT_SHORT)).collect()
+            # It refuses one that is too long only where every column is looked at, and `coalesce` does so at once:
+            # an expression for each column takes minutes to plan where there are thousands.
+            empty = pl.coalesce(pl.all()).is_null().alias(_EMPTY)
+            frame = table.rows.select(*wanted, pl.last().is_null().alias(_CUT_SHORT), empty).collect()
     except DataError:
         _refuse_ragged(table)
         raise
+    if frame[_EMPTY].any():
+        frame = frame.filter(~pl.col(_EMPTY))
+        _tell_empty(table)
     if frame[_CUT_SHORT].any():
         _refuse_ragged(table)
-    return frame.drop(_CUT_SHORT)
+    return frame.drop(_CUT_SHORT, _EMPTY)
+
+
+def _tell_empty(table: Table) -> None:
+    """Say how many rows were left out; blank lines are none."""
+    with readable(table.name):
+        count = sum(file.count_empty() for file in table.text_files)
+    if count:
+        logger.warning("%s rows of %s hold nothing but separators: they were left out", f"{count:,}", table.name)
 
 
 def _refuse_ragged(table: Table) -> None:
@@ -169,7 +184,9 @@ def _refuse_ragged(table: Table) -> None:
             file.refuse_ragged()
 
 
-def _in_final_types(frame: pl.DataFrame, meaning: dict[str, str], names: Names, table: Table) -> pl.DataFrame:
+def _in_final_types(
+    frame: pl.DataFrame, meaning: dict[str, str], names: Names, table: Table, group: Group
+) -> pl.DataFrame:
     """Ids as Int64 or String, time as Int64, weight as Float32, and cells of text as what they hold."""
     from_text = bool(table.text_files)
     where = {role: f"the {role[1:]} (column '{name}' of {table.name})" for role, name in meaning.items()}
@@ -182,7 +199,7 @@ def _in_final_types(frame: pl.DataFrame, meaning: dict[str, str], names: Names, 
     if TIME not in meaning:
         return frame
     try:
-        return frame.with_columns(_as_time(frame[TIME], where[TIME]))
+        return frame.with_columns(_as_time(frame[TIME], where[TIME], group))
     except DataError as error:
         if names.time is not None:
             raise
@@ -201,11 +218,11 @@ def _as_weight(column: pl.Series, what: str) -> pl.Series:
     return weight
 
 
-def _as_time(column: pl.Series, what: str) -> pl.Series:
+def _as_time(column: pl.Series, what: str, group: Group) -> pl.Series:
     """Times as whole numbers: microseconds for dates, rounded for numbers."""
     refuse_missing(column, what)
     if column.dtype == pl.String:
-        column = _parsed_dates(column, what)
+        column = parsed_dates(column, what, group)
     if column.dtype == pl.Date:
         column = column.cast(pl.Datetime("us"))
     if column.dtype == pl.Datetime:
@@ -217,12 +234,3 @@ def _as_time(column: pl.Series, what: str) -> pl.Series:
         return rounded.cast(pl.Int64)
     except pl.exceptions.InvalidOperationError as error:
         raise DataError(f"{what} holds a number that is no time (not finite or too large): give seconds.") from error
-
-
-def _parsed_dates(column: pl.Series, what: str) -> pl.Series:
-    try:
-        return column.str.to_datetime(time_unit="us")
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            f"{what} holds text such as '{column[0]}' that is no time: give numbers or ISO dates."
-        ) from error

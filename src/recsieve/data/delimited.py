@@ -13,6 +13,7 @@ import polars as pl
 from recsieve.errors import DataError
 
 SEPARATORS = "\t,;|"
+MISSING = ("", "na", "n/a", "nan", "null", "none", "\\n")  # in lower case
 _LINES_TO_LOOK_AT = 50
 
 
@@ -37,8 +38,8 @@ class TextFile:
         return cls(path, separator, names, lines_above=[*filled, len(lines)][has_header])
 
     def scan(self) -> pl.LazyFrame:
-        """Open the file lazily, every cell a string; blank lines are left out."""
-        rows = pl.scan_csv(
+        """Open the file lazily, every cell a string; a blank line is a row of nulls."""
+        return pl.scan_csv(
             self.path,
             has_header=False,
             skip_lines=self.lines_above,
@@ -46,15 +47,20 @@ class TextFile:
             schema=dict.fromkeys(self.names, pl.String()),
             glob=False,
         )
-        # polars refuses a line that is too long only where every column is looked at, as here.
-        return rows.filter(~pl.all_horizontal(pl.all().is_null()))
+
+    def count_empty(self) -> int:
+        """How many lines hold separators and nothing else."""
+        rest = pl.col("line").str.strip_chars_end("\r").str.strip_chars(self.separator)
+        return (
+            self._lines().filter(rest == "", pl.col("line").str.contains(self.separator, literal=True)).collect().height
+        )
 
     def refuse_ragged(self) -> None:
         """Raise an error that names the first line with too few or too many cells, if there is one."""
         cells = pl.col("line").str.count_matches(self.separator, literal=True) + 1
         ragged = (
-            pl.scan_lines(self.path, glob=False, row_index_name="number", row_index_offset=1)
-            .filter(pl.col("number") > self.lines_above, pl.col("line").str.strip_chars() != "")
+            self._lines()
+            .filter(pl.col("line").str.strip_chars() != "")
             .filter(~pl.col("line").str.contains('"', literal=True))  # a separator in quotes is none
             .select("number", cells=cells)
             .filter(pl.col("cells") != len(self.names))
@@ -67,6 +73,10 @@ class TextFile:
                 f"line {number:,} of {self.path} has {found} cells where {len(self.names)} are expected: "
                 "write every line with the same columns, and in quotes what contains the separator."
             )
+
+    def _lines(self) -> pl.LazyFrame:
+        lines = pl.scan_lines(self.path, glob=False, row_index_name="number", row_index_offset=1)
+        return lines.filter(pl.col("number") > self.lines_above)
 
 
 def find_separator(lines: list[str]) -> str:
@@ -92,7 +102,7 @@ def looks_like_header(cells: list[str], asked: Collection[str]) -> bool:
 def typed(text: pl.Series) -> pl.Series:
     """Text as integers, numbers or true and false where all of it can be read so; words for 'missing' are null."""
     stripped = text.str.strip_chars()
-    cells = stripped.set(stripped.str.to_lowercase().is_in(["", "na", "n/a", "nan", "null", "none", "\\n"]), None)
+    cells = stripped.set(stripped.str.to_lowercase().is_in(MISSING), None)
     for dtype in (pl.Int64, pl.Float64):
         try:
             return cells.cast(dtype)
@@ -128,8 +138,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _distinct_names(cells: list[str]) -> list[str]:
-    names: list[str] = []
+    names: dict[str, None] = {}
     for number, cell in enumerate(cells, start=1):
         name = cell.strip() or f"column_{number}"
-        names.append(f"{name}_{number}" if name in names else name)
-    return names
+        names[f"{name}_{number}" if name in names else name] = None
+    return list(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, read_rows
-from recsieve.data.filtering import merge_repeats
 from recsieve.data.ids import encode_ids, ids_as_codes
 from recsieve.data.interactions import TRUE, UNKNOWN, Interactions
-from recsieve.data.labelling import columns_of, false_positive_flags, is_zero_or_one, refuse_unknown_column
+from recsieve.data.labelling import false_positive_flags, is_zero_or_one, refuse_unknown_column, yes_or_no
+from recsieve.data.repeats import check_repeats, merge_and_count
+from recsieve.data.rules import columns_of
 from recsieve.data.tables import Source, readable
 from recsieve.group import ALONE, Group
 
@@ -29,20 +31,41 @@ def read_interactions(
     time: str | None = None,
     weight: str | None = None,
     header: bool | None = None,
+    repeats: str | None = None,
 ) -> Interactions:
     """Read interactions from a file, a folder of parts or a data frame, with repeated pairs merged.
 
     `source` is CSV or TSV (also .gz, .zst), Parquet, a folder of either, a RecBole .inter file, a file of the paper's
     authors, or a polars or pandas frame. `user`, `item` and `time` name columns, and are guessed if left out.
     `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
-    with yes and no is believed. `header` overrules what the first line looks like.
+    with yes and no is believed. `header` overrules what the first line looks like. `repeats` says what a repeated
+    pair is (see `merge_repeats`): "any" if left out and the rule asks about text (`event = 'return'`), else "all".
     """
-    rows = read_rows(source, Names(user, item, false_positive, time, weight), header)
-    data = encode([rows], false_positive)[0]
-    merged = merge_repeats(data)
-    if repeats := len(data) - len(merged):
-        logger.warning("%s rows repeat a pair of user and item: each pair was made one row.", f"{repeats:,}")
-    return merged
+    names = Names(user, item, false_positive, time, weight)
+    encoded, repeats = read_parts([source], names, header, repeats)
+    data, merging = merge_and_count(encoded.pop(), repeats)
+    if merging.rows:
+        logger.warning("%s rows repeat a pair of user and item: each pair was made one row.", f"{merging.rows:,}")
+    for line in merging.lines():
+        logger.warning("%s", line)
+    return data
+
+
+def read_parts(
+    sources: Sequence[Source], names: Names, header: bool | None, repeats: str | None, group: Group = ALONE
+) -> tuple[list[Interactions], str]:
+    """Read sources, coded over the same ids but row by row as they stand, and say how their repeats are to merge."""
+    check_repeats(repeats)
+    parts = [read_rows(source, names, header, group) for source in sources]
+    repeats = repeats or _usual_repeats(parts, names.false_positive)
+    return encode(parts, names.false_positive, group), repeats
+
+
+def _usual_repeats(parts: list[Rows], rule: str | None) -> str:
+    """A log of events tells a return in a row beside that of the purchase; ratings are one opinion after another."""
+    asked = {} if rule is None else dict.fromkeys(columns_of(rule))
+    kinds = [part.frame.schema[name] for part in parts for name in asked if name in part.frame.columns]
+    return "any" if any(isinstance(kind, pl.String | pl.Categorical | pl.Enum) for kind in kinds) else "all"
 
 
 def encode(parts: list[Rows], rule: str | None, group: Group = ALONE) -> list[Interactions]:
@@ -74,7 +97,10 @@ def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Grou
     clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
     all_clean = all(part.is_clean for part in parts)
     if rule is None:
-        rule = _authors_rule(frame, parts, group) or _own_rule(frame, group)
+        rule = _authors_rule(frame, parts, group)
+        if rule is None and OWN_FLAG in frame.columns:
+            rule = OWN_FLAG
+            frame = frame.with_columns(yes_or_no(frame[OWN_FLAG], group))
     else:
         for name in columns_of(rule):
             if name not in frame.columns and not all_clean:
@@ -98,14 +124,6 @@ def _authors_rule(frame: pl.DataFrame, parts: list[Rows], group: Group) -> str |
         'say it with a rule, such as false_positive="rating < 3"'
     )
     return None
-
-
-def _own_rule(frame: pl.DataFrame, group: Group) -> str | None:
-    """A column false_positive of yes and no is the rule."""
-    if OWN_FLAG not in frame.columns:
-        return None
-    column = frame[OWN_FLAG]
-    return OWN_FLAG if column.dtype == pl.Boolean or is_zero_or_one(column, group) else None
 
 
 def _without_empty_flags(data: Interactions) -> Interactions:

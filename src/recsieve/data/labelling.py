@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import logging
-import re
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.data.delimited import MISSING
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
-from recsieve.errors import ConfigError, DataError, did_you_mean
+from recsieve.data.rules import EXAMPLES, parse_rule
+from recsieve.errors import DataError, did_you_mean
 from recsieve.group import ALONE, Group
 
 logger = logging.getLogger(__name__)
 
-_EXAMPLES = "such as: rating < 3, or: hours < 1 or returned, with unusual column names in double quotes"
-# polars would let a rule hold a query, and a query can name files. A rule is about the columns of a row. Comments and
-# unusual ways to quote are refused too, since a quotation mark in them could hide a query from the search.
-_QUERY = re.compile(r"\b(select|from|with|values|table)\b", re.IGNORECASE)
-_HIDING = re.compile(r"--|/\*|\$|\\")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_YES_AND_NO = {
+    **dict.fromkeys(("yes", "y", "true", "t", "1"), True),
+    **dict.fromkeys(("no", "n", "false", "f", "0"), False),
+    **dict.fromkeys(MISSING, None),
+}
 
 
 def false_positive_flags(frame: pl.DataFrame, rule: str, group: Group = ALONE) -> NDArray[np.int8]:
@@ -38,25 +38,6 @@ def false_positive_flags(frame: pl.DataFrame, rule: str, group: Group = ALONE) -
     return flags
 
 
-def columns_of(rule: str) -> list[str]:
-    """The columns that a rule asks about."""
-    return list(dict.fromkeys(parse_rule(rule).meta.root_names()))
-
-
-def parse_rule(rule: str) -> pl.Expr:
-    """Read a rule as an SQL expression over columns; nothing in it is ever run as Python."""
-    if _HIDING.search(rule) or _QUERY.search(_QUOTED.sub("", rule)):
-        raise ConfigError(f"the rule '{rule}' is more than a comparison of columns: give one {_EXAMPLES}.")
-    try:
-        expression = pl.sql_expr(rule)
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"the rule '{rule}' cannot be read ({reason}): give one {_EXAMPLES}.") from error
-    if not expression.meta.root_names():
-        raise ConfigError(f"the rule '{rule}' names no column: give one {_EXAMPLES}.")
-    return expression
-
-
 def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
     """Raise an error if a rule asks about a column that is not there."""
     if name not in columns:
@@ -66,6 +47,24 @@ def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
 def is_zero_or_one(column: pl.Series, group: Group = ALONE) -> bool:
     """Whether a column of numbers holds nothing but 0, 1 and what is missing, on any rank."""
     return column.dtype.is_numeric() and group.all(bool(((column == 0) | (column == 1)).all()))
+
+
+def yes_or_no(column: pl.Series, group: Group = ALONE) -> pl.Series:
+    """A column of labels as true and false, null where nothing is said; what is neither on any rank is refused."""
+    column = column.fill_nan(None) if column.dtype.is_float() else column
+    if column.dtype in (pl.Boolean, pl.Null) or is_zero_or_one(column, group):
+        return column.cast(pl.Boolean)
+    is_text = isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum)
+    words = column.cast(pl.String).str.strip_chars().str.to_lowercase() if is_text else column
+    other = column.filter(words.is_not_null() & ~words.is_in(list(_YES_AND_NO)) if is_text else column.is_not_null())
+    if group.any(len(other) > 0):
+        example = f" such as '{other.to_list()[0]}'" if len(other) else ""
+        raise DataError(
+            f"the column '{column.name}' holds {column.dtype}{example} and not yes or no: give 1 and 0, yes and no or "
+            f'true and false, or a rule, e.g. false_positive="{column.name} > 0.5".'
+        )
+    logger.warning("the column '%s' is taken for labels: yes, y, true and t are noise", column.name)
+    return words.replace_strict(_YES_AND_NO, default=None, return_dtype=pl.Boolean)
 
 
 def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str, group: Group) -> pl.Series:
@@ -100,9 +99,7 @@ def _as_boolean(answer: pl.Series, rule: str, group: Group) -> pl.Series:
         return answer.cast(pl.Boolean)
     if is_zero_or_one(answer, group):
         return answer == 1
-    raise DataError(
-        f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {_EXAMPLES}."
-    )
+    raise DataError(f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {EXAMPLES}.")
 
 
 def _refuse_useless(flags: NDArray[np.int8], rule: str, group: Group) -> None:

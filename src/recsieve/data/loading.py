@@ -9,17 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from recsieve.data.columns import Names, read_rows
+from recsieve.data.columns import Names
 from recsieve.data.filtering import k_core as keep_k_core
-from recsieve.data.filtering import merge_repeats
-from recsieve.data.formats import encode
+from recsieve.data.formats import read_interactions, read_parts
 from recsieve.data.interactions import FALSE, Interactions
+from recsieve.data.repeats import Merging, merge_and_count
 from recsieve.data.sharing import renumbered
-from recsieve.data.splitting import RATIOS, Split, SplitReport, check_split, numbered, split_interactions
+from recsieve.data.splitting import RATIOS, Split, SplitReport, make_disjoint, numbered, split_interactions
 from recsieve.data.tables import Source, is_data_file, readable
 from recsieve.errors import ConfigError, DataError
 from recsieve.group import ALONE, Group
 
+_MEASURED = ("train", "validation", "test")
 # What a file of the training, the validation and the test part has in its name.
 _PART_WORDS = ({"train", "training"}, {"valid", "validation", "val", "dev"}, {"test", "testing"})
 
@@ -39,30 +40,29 @@ def load_split(
     time: str | None = None,
     weight: str | None = None,
     header: bool | None = None,
+    repeats: str | None = None,
     check: bool = True,
     group: Group = ALONE,
 ) -> tuple[Split, SplitReport]:
     """Read a split that is given, or read interactions and split them.
 
     A split is given by `validation` or `test`, or by a folder with files that have train, valid and test in their
-    names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with the
-    repeats and overlaps that `check_split` would otherwise remove. In a group each rank reads the interactions of some
-    users; together they have the split that one process would have.
+    names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with its
+    repeats and overlaps. Columns, rule and `repeats` are as in `read_interactions`. In a group each rank reads the
+    interactions of some users; together they have the split that one process would have.
     """
     names = Names(user, item, false_positive, time, weight)
     given = find_parts(source, validation, test)
     # Nothing that is read or merged is kept under a name, so that it makes room for what is made of it.
-    encoded = encode([read_rows(part, names, header, group) for part in given.values()], false_positive, group)
+    encoded, repeats = read_parts(list(given.values()), names, header, repeats, group)
     if len(encoded) == 1:
-        n_rows = len(encoded[0])
-        data = merge_repeats(encoded.pop())
-        report = SplitReport(repeated_in_train=n_rows - len(data)).of_all(group)
+        data, merging = merge_and_count(encoded.pop(), repeats)
+        report = SplitReport(repeated_in_train=merging.rows, merging=merging).of_all(group)
         return split_interactions(renumbered(keep_k_core(data, k_core)), split, ratios, seed), report
     parts = dict(zip(given, encoded, strict=True))
     if k_core:
         raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
-    made = _given_split(parts)
-    made, report = check_split(made) if check else (made, SplitReport())
+    made, report = _checked_split(parts, repeats) if check else (_given_split(parts), SplitReport())
     return numbered(_with_missing_parts(numbered(made), parts, split, ratios, seed)), report.of_all(group)
 
 
@@ -76,11 +76,20 @@ def load_log(
     time: str | None = None,
     weight: str | None = None,
     header: bool | None = None,
+    repeats: str | None = None,
 ) -> Interactions:
     """Read interactions that are not to be split, each pair once; of a split that is given, the training part."""
-    names = Names(user, item, false_positive, time, weight)
-    rows = read_rows(find_parts(source)["train"], names, header)
-    return keep_k_core(merge_repeats(encode([rows], false_positive)[0]), k_core)
+    data = read_interactions(
+        find_parts(source)["train"],
+        user=user,
+        item=item,
+        false_positive=false_positive,
+        time=time,
+        weight=weight,
+        header=header,
+        repeats=repeats,
+    )
+    return keep_k_core(data, k_core)
 
 
 def find_parts(source: Source, validation: Source | None = None, test: Source | None = None) -> dict[str, Source]:
@@ -119,6 +128,18 @@ def _entries_named(folder: Path, words: set[str]) -> list[Path]:
 
 def _words(path: Path) -> set[str]:
     return set(re.split(r"[^a-z]+", path.name.lower()))
+
+
+def _checked_split(parts: dict[str, Interactions], repeats: str) -> tuple[Split, SplitReport]:
+    """Put given parts together, each pair once, and say what that took.
+
+    Repeats merge before the known noise leaves the test, since all rows of a pair have a say in whether it is noise.
+    """
+    merged = {name: merge_and_count(part, repeats) for name, part in parts.items()}
+    split, report = make_disjoint(_given_split({name: data for name, (data, _) in merged.items()}))
+    merging = {name: done for name, (_, done) in merged.items()}
+    told = {f"repeated_in_{name}": done.rows for name, done in merging.items() if name in _MEASURED}
+    return split, replace(report, **told, merging=sum(merging.values(), Merging(repeats)))
 
 
 def _given_split(parts: dict[str, Interactions]) -> Split:

@@ -1,19 +1,20 @@
-"""Splits into training, validation and test, and the checker that makes a given split disjoint."""
+"""Splits into training, validation and test, and what makes a given split disjoint."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.codes import blocks, places
-from recsieve.data.filtering import merge_repeats, pair_keys
+from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import Interactions
+from recsieve.data.repeats import Merging
 from recsieve.data.sharing import nth_smallest, renumbered
 from recsieve.errors import ConfigError, DataError, did_you_mean
 from recsieve.group import Group
@@ -68,7 +69,7 @@ def numbered(split: Split) -> Split:
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What was wrong with a split, in rows: repeated inside a part, or in an earlier part too."""
+    """What was wrong with a split, in rows: repeated inside a part, or in an earlier part too; and what merging did."""
 
     repeated_in_train: int = 0
     repeated_in_validation: int = 0
@@ -77,14 +78,20 @@ class SplitReport:
     test_in_train: int = 0
     test_in_validation: int = 0
     false_positives_elsewhere: int = 0
+    merging: Merging = field(default_factory=Merging)
+
+    @property
+    def counts(self) -> list[int]:
+        return [count for name, count in asdict(self).items() if name != "merging"]
 
     @property
     def is_clean(self) -> bool:
-        return not any(astuple(self))
+        return not any(self.counts)
 
     def of_all(self, group: Group) -> SplitReport:
         """What was wrong with the shares of all ranks."""
-        return SplitReport(*group.sum(np.array(astuple(self))).tolist())
+        counts = group.sum(np.array(self.counts)).tolist()
+        return replace(SplitReport(*counts), merging=self.merging.of_all(group))
 
     def lines(self) -> list[str]:
         """A sentence for each thing that was wrong and what was done; none if all was well."""
@@ -103,6 +110,7 @@ class SplitReport:
             for part, count in repeats.items()
             if count
         ]
+        sentences += self.merging.lines()
         sentences += [
             f"{count:,} pairs of the {later} part are also in the {earlier} part: they stay in the {earlier} part only."
             for (later, earlier), count in overlaps.items()
@@ -110,33 +118,28 @@ class SplitReport:
         ]
         if count := self.false_positives_elsewhere:
             sentences.append(
-                f"{count:,} false positives of the test repeat or are in another part: they were left out."
+                f"{count:,} false positives of the test are also in another part or its clean test: they were left out."
             )
         return sentences
 
 
-def check_split(split: Split) -> tuple[Split, SplitReport]:
-    """Make the parts of a split disjoint and free of repeats, and report what had to be done.
+def make_disjoint(split: Split) -> tuple[Split, SplitReport]:
+    """Let a pair that is in two parts stay in the earlier one, and report what had to be done.
 
-    Repeats are merged as in `merge_repeats`; a pair in two parts stays in the earlier one.
+    No part repeats a pair by itself, except that a pair of the test may also be among its false positives.
     """
-    train, validation, test = (merge_repeats(part) for part in (split.train, split.validation, split.test))
+    train, validation, test, noise = split.train, split.validation, split.test, split.test_false_positives
     in_train, test_in_train = _also_in(validation, train), _also_in(test, train)
     test_in_validation = _also_in(test, validation) & ~test_in_train
-    validation_kept = validation.take(~in_train)
-    test_kept = test.take(~(test_in_train | test_in_validation))
-    noise = merge_repeats(split.test_false_positives)
-    noise = noise.take(~(_also_in(noise, train) | _also_in(noise, validation) | _also_in(noise, test)))
+    elsewhere = _also_in(noise, train) | _also_in(noise, validation) | _also_in(noise, test)
     report = SplitReport(
-        len(split.train) - len(train),
-        len(split.validation) - len(validation),
-        len(split.test) - len(test),
-        int(in_train.sum()),
-        int(test_in_train.sum()),
-        int(test_in_validation.sum()),
-        len(split.test_false_positives) - len(noise),
+        validation_in_train=int(in_train.sum()),
+        test_in_train=int(test_in_train.sum()),
+        test_in_validation=int(test_in_validation.sum()),
+        false_positives_elsewhere=int(elsewhere.sum()),
     )
-    return Split(train, validation_kept, test_kept, noise), report
+    test_kept = test.take(~(test_in_train | test_in_validation))
+    return Split(train, validation.take(~in_train), test_kept, noise.take(~elsewhere)), report
 
 
 def _also_in(part: Interactions, earlier: Interactions) -> NDArray[np.bool_]:

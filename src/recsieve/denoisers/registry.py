@@ -70,5 +70,10 @@ def _translate(options: dict[str, Any], given: str, wanted: str, meaning: Any) -
         raise ConfigError(f"both {given} and {wanted} are given, but they say the same: give one of them.")
     if not options[given] >= 0:
         raise ConfigError(f"{given} is {options[given]}: give 0 or more.")
+    if given == "drop_positives" and options[given] > 1:
+        raise ConfigError(
+            f"drop_positives is {options[given]}, but it is a share of the positives: give a number from 0 (drop "
+            "nothing) to 1, e.g. 0.1."
+        )
     rest = {name: value for name, value in options.items() if name != given}
     return rest | {wanted: meaning(options[given])}

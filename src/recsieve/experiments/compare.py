@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.data.splitting import Split
-from recsieve.data.statistics import describe, fingerprint
-from recsieve.errors import ConfigError, RunError
+from recsieve.data.statistics import describe
 from recsieve.experiments.conclusions import conclude, group_runs
-from recsieve.experiments.config import ComparisonConfig, Noise
-from recsieve.experiments.machine import cores, free_memory
+from recsieve.experiments.config import ComparisonConfig, Noise, run_settings
+from recsieve.experiments.machine import cores
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan
 from recsieve.experiments.pool import Progress, run_all
-from recsieve.experiments.study import check_folder, how_made, load_split, write_result
+from recsieve.experiments.study import check_folder, how_made, keep_split, load_split, write_result
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
+from recsieve.lock import locked
+from recsieve.memory import free_memory
+from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
+from recsieve.settings import make_settings
 
 log = logging.getLogger(__name__)
 
@@ -51,41 +54,42 @@ def run_comparison(
     """Train what is not trained yet, compare, and write comparison.json and the tables into `out`."""
     started = time.perf_counter()
     check_folder(out, "comparison")
-    prepared = _prepare(config, out, split)
-    cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
-    tasks = [_task(cell, prepared[cell.noise], out, config) for cell in cells]
-    workers = _workers(config, prepared, len(tasks))
-    run_all(tasks, workers, progress, most=config.epochs)
-    found = _conclusions(config, cells, out, prepared)
-    result = how_made(config, command, started) | {"workers": workers} | found
-    write_result(out / RESULT, result)
+    with locked(out):
+        prepared = _prepare(config, out, split)
+        cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
+        tasks = [_task(cell, prepared[cell.noise], out, config) for cell in cells]
+        workers = _workers(config, prepared, len(tasks))
+        run_all(tasks, workers, progress, most=config.epochs)
+        found = _conclusions(config, cells, out, prepared)
+        result = how_made(config, command, started) | {"workers": workers} | found
+        write_result(out / RESULT, result)
     return result
 
 
 def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[str, Prepared]:
     """Read the data once, and write one split for each kind of noise."""
     split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
-    if config.select_by.startswith("clean-") and not split.validation.has_flags:
-        raise ConfigError(f"select_by is '{config.select_by}', but it is not known which interactions are noise.")
+    for strategy in config.strategies.values():
+        for model in config.models:
+            check_possible(make_settings(run_settings(config, model, strategy, seed=0)), split)
     return {noise.name: _prepare_noise(split, noise, out) for noise in config.noise}
 
 
 def _prepare_noise(split: Split, noise: Noise, out: Path) -> Prepared:
     noisy = with_noise(split, noise)
-    run = RunFolder(out / "data" / noise.name.replace(" ", ""))
-    mark = fingerprint(noisy.train)
-    if run.interactions.exists():
-        if fingerprint(run.read_split().train) != mark:
-            raise RunError(f"the data has changed since {out} was begun: begin anew in another folder.")
-    else:
-        run.write_split(noisy)
+    folder = out / "data" / noise.name.replace(" ", "")
+    mark = keep_split(folder, noisy, begun=_any_begun(out / "runs"))
     facts = describe(noisy.train) | {"test": len(noisy.test), "validation": len(noisy.validation)}
-    return Prepared(run.path, mark, noisy.train.has_flags, facts, _memory(noisy))
+    return Prepared(folder, mark, noisy.train.has_flags, facts, _memory(noisy))
 
 
 def _task(cell: Cell, data: Prepared, out: Path, config: ComparisonConfig) -> TrialTask:
     folder = out / "runs" / cell.name
     return TrialTask(cell, data.folder, data.fingerprint, folder, config.metric, config.validation_users)
+
+
+def _any_begun(runs: Path) -> bool:
+    return runs.exists() and any(RunFolder(folder).begun for folder in runs.iterdir())
 
 
 def _memory(split: Split) -> int:

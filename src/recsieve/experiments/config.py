@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recsieve.data.injection import MECHANISMS
-from recsieve.denoisers import Context, make_denoiser
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.run import DataSource
-from recsieve.settings import AUTO, Positive, first_problem, make_settings, parse_criterion
+from recsieve.settings import Positive, first_problem, make_settings, parse_criterion
 
 NATURAL = "natural"  # the noise that the data has, known or not
 
@@ -92,7 +90,6 @@ def make_config(values: dict[str, Any]) -> ComparisonConfig:
     for strategy in config.strategies.values():
         for model in config.models:
             make_settings(run_settings(config, model, strategy, seed=0))
-        _check_options(strategy)
     return config
 
 
@@ -131,13 +128,6 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
         "learning_rate": strategy.learning_rate or config.learning_rate,
         "seed": seed,
     }
-
-
-def _check_options(strategy: Strategy) -> None:
-    """Make the strategy once, which fails where an option is wrong; those of `auto` are checked with the settings."""
-    if strategy.denoiser != AUTO:
-        context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=1)
-        make_denoiser(strategy.denoiser, strategy.denoiser_options, context)
 
 
 def _check_metric(metric: str) -> None:

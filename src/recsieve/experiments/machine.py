@@ -7,6 +7,8 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+from recsieve.memory import all_memory
+
 PACKAGES = ("recsieve", "torch", "numba", "numpy", "polars", "scipy")
 
 
@@ -15,7 +17,7 @@ def machine() -> dict[str, str | int | float]:
     return {
         "processor": _processor(),
         "cores": cores(),
-        "memory_gb": round(_pages("SC_PHYS_PAGES") / 2**30, 1),
+        "memory_gb": round(all_memory() / 2**30, 1),
         "system": platform.platform(),
     }
 
@@ -28,22 +30,6 @@ def cores() -> int:
 def versions() -> dict[str, str]:
     """Of Python and of the packages that decide numbers."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-
-
-def free_memory() -> int:
-    """Bytes that may be used without pushing others out."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return _pages("SC_PHYS_PAGES")
-
-
-def _pages(name: str) -> int:
-    try:
-        return os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return 8 << 30  # not told by this system: a small machine
 
 
 def _processor() -> str:

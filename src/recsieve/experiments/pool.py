@@ -7,13 +7,12 @@ import logging
 import os
 import signal
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -27,6 +26,7 @@ from recsieve.data.splitting import Split
 from recsieve.errors import RecsieveError, RunError
 from recsieve.experiments.machine import cores
 from recsieve.files import write_text
+from recsieve.progress import Advanced, unheard
 from recsieve.run_folder import RunFolder
 from recsieve.training import Event, Validated
 
@@ -40,23 +40,10 @@ class Started:
     tasks: int
     finished: int  # those that were done before
     workers: int
-    unit: str  # what a task consists of: epochs, or trials
-    most: int  # of these in a task
-    noun: str = "runs"  # what the tasks are called
+    noun: str  # what the tasks are called
 
 
-@dataclass(frozen=True)
-class Going:
-    """How far a task is: how many epochs or trials are done, the last score, and the seconds since it began."""
-
-    name: str
-    done: int
-    score: float | None
-    seconds: float
-    finished: bool = False
-
-
-Progress = Callable[[Started | Going], None]
+Progress = Callable[[Started | Advanced], None]
 
 
 class Cancelled(Exception):
@@ -66,10 +53,11 @@ class Cancelled(Exception):
 class Reporter:
     """Tells the parent how far a task is, and ends the task when the parent says so."""
 
-    def __init__(self, name: str, send: Callable[[Going], None], stopped: Callable[[], bool] = lambda: False) -> None:
-        self._going, self._send, self._stopped = Going(name, 0, None, 0.0), send, stopped
-        self._started = time.perf_counter()
-        self.tell(0, None)
+    def __init__(
+        self, begun: Advanced, send: Callable[[Advanced], None], stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._last, self._send, self._stopped = begun, send, stopped
+        self.tell(0)
 
     def take(self, event: Event) -> None:
         """Take what a training says of itself."""
@@ -81,14 +69,13 @@ class Reporter:
         if self._stopped():
             raise Cancelled
 
-    def tell(self, done: int, score: float | None) -> None:
+    def tell(self, done: int, score: float | None = None) -> None:
         self.check()
-        self._going = Going(self._going.name, done, score, time.perf_counter() - self._started)
-        self._send(self._going)
+        self._last = replace(self._last, done=done, note="" if score is None else f"{score:.4f}")
+        self._send(self._last)
 
-    def end(self) -> Going:
-        going = self._going
-        return Going(going.name, going.done, going.score, time.perf_counter() - self._started, finished=True)
+    def end(self) -> Advanced:
+        return replace(self._last, ended=True)
 
 
 class Task(Protocol):
@@ -122,12 +109,12 @@ def run_all(
 
     There are as many processes as cores where `workers` does not say, and `most` units in a task.
     """
-    report = progress or (lambda event: None)
+    report = progress or unheard
     todo = [task for task in tasks if not task.finished]
     workers = max(1, min(workers or cores(), len(todo)))
-    report(Started(len(tasks), len(tasks) - len(todo), workers, unit, most, noun))
+    report(Started(len(tasks), len(tasks) - len(todo), workers, noun))
     if todo:
-        _in_processes(todo, workers, report)
+        _in_processes([(task, Advanced(task.name, 0, most, unit)) for task in todo], workers, report)
 
 
 @lru_cache(maxsize=1)
@@ -136,11 +123,11 @@ def read_split(folder: Path) -> Split:
     return RunFolder(folder).read_split()
 
 
-def _in_processes(tasks: Sequence[Task], workers: int, progress: Progress) -> None:
+def _in_processes(tasks: Sequence[tuple[Task, Advanced]], workers: int, progress: Progress) -> None:
     context = get_context("spawn")  # a fork of a process with threads may hang
     messages, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, _prepare, (messages, stop)) as pool:
-        futures = {pool.submit(_run, task): task for task in tasks}
+        futures = {pool.submit(_run, task, begun): task for task, begun in tasks}
         try:
             _follow(futures, messages, progress)
         except BaseException:
@@ -149,13 +136,13 @@ def _in_processes(tasks: Sequence[Task], workers: int, progress: Progress) -> No
             raise
 
 
-def _follow(futures: dict[Future[Going], Task], messages: Any, progress: Progress) -> None:
+def _follow(futures: dict[Future[Advanced], Task], messages: Any, progress: Progress) -> None:
     """Pass on what the workers say until all have ended; a warning that many tasks give is given once."""
     pending, warned = set(futures), set[str]()
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for message in _drain(messages):
-            if isinstance(message, Going):
+            if isinstance(message, Advanced):
                 progress(message)
             elif message not in warned:
                 warned.add(message)
@@ -178,7 +165,7 @@ def _explaining(task: Task) -> Iterator[None]:
         raise type(error)(f"{task.name} failed: {error}") from None
 
 
-def _drain(messages: Any) -> Iterator[Going | str]:
+def _drain(messages: Any) -> Iterator[Advanced | str]:
     while True:
         try:
             yield messages.get_nowait()
@@ -219,9 +206,9 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run(task: Task) -> Going:
+def _run(task: Task, begun: Advanced) -> Advanced:
     try:
-        reporter = Reporter(task.name, _messages.put, _stop.is_set)
+        reporter = Reporter(begun, _messages.put, _stop.is_set)
         task.run(reporter)
         return reporter.end()
     except (RecsieveError, Cancelled):

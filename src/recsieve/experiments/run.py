@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from pydantic import ConfigDict
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import RunError
+from recsieve.errors import DivergedError, RunError
 from recsieve.experiments.pool import Reporter
 from recsieve.group import ALONE, Group
+from recsieve.lock import locked
+from recsieve.preparation import check_possible
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
 from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
@@ -39,6 +42,7 @@ class DataSource:
     time: str | None = None
     weight: str | None = None
     header: bool | None = None
+    repeats: str | None = None
     split: str = "random"
     k_core: int = 0
 
@@ -101,15 +105,32 @@ def train_and_save(
     run = RunFolder(out)
     if settings.shard_tables:
         check_ranks(group)  # before a long log is read
-    if group.is_first:
-        check_out(run, resume=resume)
-    if resume and group.any(group.is_first and run.finished):
-        if not group.is_first:
-            return RunResult(run.path, {})
-        check_same(run, settings)
-        log.warning("the training in %s has ended already: nothing is left to do.", run.path)
-        return RunResult(run.path, run.read_metrics())
-    return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+    with _writing(run, group, resume=resume):
+        if resume and group.any(group.is_first and run.finished):
+            if not group.is_first:
+                return RunResult(run.path, {})
+            check_same(run, settings)
+            metrics = run.read_metrics()
+            if "diverged" in metrics:
+                raise DivergedError(
+                    f"the training in {run.path} diverged: begin anew in another folder by --out, with a smaller "
+                    "learning rate."
+                )
+            log.warning("the training in %s has ended already: nothing is left to do.", run.path)
+            return RunResult(run.path, metrics)
+        return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+
+
+@contextmanager
+def _writing(run: RunFolder, group: Group, *, resume: bool) -> Iterator[None]:
+    """Let the first rank be the only one who writes the run, if that damages nothing."""
+    if not group.is_first:
+        yield
+        return
+    check_out(run, resume=resume)
+    with locked(run.path):
+        check_out(run, resume=resume)  # again: another process may have been there between
+        yield
 
 
 def train_split(
@@ -124,6 +145,7 @@ def train_split(
 ) -> RunResult:
     """Train on a split that is read already, or on a rank's share of one."""
     group = split.train.group
+    check_possible(settings, split)
     about = about | {"fingerprint": fingerprint(split.train)}
     if group.any(group.is_first and resume and run.exists):
         if group.is_first:
@@ -135,7 +157,13 @@ def train_split(
     started = time.perf_counter()
     going_on = group.any(group.is_first and resume and run.checkpoint.exists())
     recommender = Recommender(**settings.model_dump())
-    recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
+    diverged: DivergedError | None = None
+    try:
+        recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
+    except DivergedError as error:
+        if recommender.model is None:
+            raise
+        diverged = error  # what was selected before it is written all the same
     evaluation = recommender.evaluate(split, ks) if split.test.total() else None
     recommender.save_results(run)
     if not group.is_first:
@@ -148,14 +176,17 @@ def train_split(
         "test_users": len(evaluation.users) if evaluation else 0,
         "seconds": round(time.perf_counter() - started, 1),
         **recommender.choice_record(),
+        **({} if diverged is None else {"diverged": {"step": diverged.step}}),
     }
     run.write_metrics(metrics)
+    if diverged is not None:
+        raise diverged
     return RunResult(run.path, metrics)
 
 
 def check_out(run: RunFolder, *, resume: bool) -> None:
     """Refuse a folder that holds something that would be damaged."""
-    if run.exists and not resume:
+    if run.begun and not resume:
         raise RunError(f"{run.path} already holds a run: go on with it by --resume, or give another folder by --out.")
     if run.path.is_file():
         raise RunError(f"{run.path} is a file, but a run is a folder: give another name by --out.")

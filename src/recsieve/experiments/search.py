@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recsieve.data.splitting import Split
-from recsieve.errors import ConfigError
+from recsieve.errors import ConfigError, DivergedError
 from recsieve.experiments.knobs import check_strategies, suggest
 from recsieve.experiments.pool import Reporter, read_split
 from recsieve.experiments.run import DataSource
@@ -112,7 +112,10 @@ class StudyTask:
                 if trial.should_prune():
                     raise optuna.TrialPruned
 
-        recommender = Recommender(**settings.model_dump()).fit(split, progress=take)
+        try:
+            recommender = Recommender(**settings.model_dump()).fit(split, progress=take)
+        except DivergedError:
+            raise optuna.TrialPruned from None  # these knobs are no good, others may be
         trial.set_user_attr("epoch", recommender.selected["epoch"])
         return recommender.selected["score"]
 

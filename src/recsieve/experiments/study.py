@@ -13,10 +13,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from recsieve.data.splitting import Split
+from recsieve.data.statistics import fingerprint
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.experiments.machine import machine, versions
 from recsieve.experiments.run import DataSource
 from recsieve.files import write_text
+from recsieve.lock import is_begun
+from recsieve.run_folder import RunFolder
 
 FORMAT = 1
 
@@ -25,7 +28,7 @@ def check_folder(out: Path, what: str) -> None:
     """Refuse a place that holds something else than a study of this kind."""
     if out.is_file():
         raise RunError(f"{out} is a file, but a {what} is a folder: give another name.")
-    if out.exists() and any(out.iterdir()) and not (out / "data").exists():
+    if is_begun(out) and not (out / "data").exists():
         raise RunError(f"{out} holds files that are not a {what} of recsieve: give another folder.")
 
 
@@ -39,6 +42,16 @@ def load_split(data: DataSource | None, split: Split | None, needed: Sequence[st
         if not len(getattr(split, name)):
             raise DataError(f"the {name} part is empty, but {use} on it: give more interactions.")
     return split
+
+
+def keep_split(folder: Path, split: Split, *, begun: bool = True) -> str:
+    """Write a split for the processes that train, and refuse another where these have begun; gives its fingerprint."""
+    run, mark = RunFolder(folder), fingerprint(split.train)
+    if not (begun and run.interactions.exists()):
+        run.write_split(split)
+    elif fingerprint(run.read_split().train) != mark:
+        raise RunError(f"the data has changed since {folder} was written: begin anew in another folder by --out.")
+    return mark
 
 
 def how_made(config: BaseModel, command: str, started: float) -> dict[str, Any]:

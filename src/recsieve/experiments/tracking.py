@@ -137,7 +137,8 @@ class Follower:
             case Trained():
                 self._waiting.append((event.step, {f"{self._which}training/loss": event.loss}))
             case Validated():
-                self._waiting.append((event.step, {self._which + CRITERIA["noisy"]: event.score}))
+                if not math.isnan(event.score):
+                    self._waiting.append((event.step, {self._which + CRITERIA["noisy"]: event.score}))
                 self._tracker.add(self._waiting)
                 self._waiting.clear()
 

@@ -53,7 +53,7 @@ class TrialTask:
     def finished(self) -> bool:
         """Whether the run is there; one that was begun with other settings is refused."""
         run = RunFolder(self.folder)
-        if run.exists:
+        if run.exists and run.begun:
             check_same(run, self.cell.settings, self.fingerprint)
             users = run.read_config()["data"].get("validation_users")
             if users != self.validation_users:

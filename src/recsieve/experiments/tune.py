@@ -31,6 +31,8 @@ from recsieve.experiments.study import check_folder, how_made, load_split, write
 from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
+from recsieve.lock import locked
+from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
 from recsieve.settings import make_settings
 
@@ -47,24 +49,27 @@ def run_tuning(
 ) -> dict[str, Any]:
     """Make the trials that are left, and write tuning.json, the table of trials, and a comparison to run next."""
     started = time.perf_counter()
-    data = _prepare(config, out, split)
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    tasks = [StudyTask(name, config, data, out) for name in config.strategies]
-    run_all(tasks, config.workers, progress, most=config.trials, unit="trial", noun="strategies")
-    found = [_describe(open_study(out, name), name) for name in config.strategies]
-    result = how_made(config, command, started) | {"strategies": found, "advice": advice(found, config.select_by)}
-    write_result(out / RESULT, result)
-    write_table(trials_table([open_study(out, name) for name in config.strategies]), out / "tables" / "trials")
-    write_text(out / "compare.toml", tomli_w.dumps(comparison_of(config, found)))
+    check_folder(out, "tuning")
+    with locked(out):
+        data = _prepare(config, out, split)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        tasks = [StudyTask(name, config, data, out) for name in config.strategies]
+        run_all(tasks, config.workers, progress, most=config.trials, unit="trial", noun="strategies")
+        found = [_describe(open_study(out, name), name) for name in config.strategies]
+        result = how_made(config, command, started) | {"strategies": found, "advice": advice(found, config.select_by)}
+        write_result(out / RESULT, result)
+        write_table(trials_table([open_study(out, name) for name in config.strategies]), out / "tables" / "trials")
+        write_text(out / "compare.toml", tomli_w.dumps(comparison_of(config, found)))
     return result
 
 
 def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     """Write the split once, and refuse another in the same folder."""
-    check_folder(out, "tuning")
     split = load_split(config.data, split, ("train", "validation"), "knobs are chosen")
     run = RunFolder(out / "data")
     settings = make_settings(shared_settings(config))
+    for strategy in config.strategies:
+        check_possible(settings.model_copy(update={"denoiser": strategy}), split)
     about = {"fingerprint": fingerprint(split.train)}
     if run.exists:
         check_same(run, settings, about["fingerprint"])

@@ -5,11 +5,16 @@ A model that is trained by gradients is a `Model`; any other is a `Learner`, whi
 
 from recsieve.models.base import Model
 from recsieve.models.cdae import CDAE
+from recsieve.models.ease import EASE
 from recsieve.models.gmf import GMF
+from recsieve.models.ials import IALS
+from recsieve.models.itemknn import ItemKNN
 from recsieve.models.learner import Fitting, Learner, Run
 from recsieve.models.mf import MF
 from recsieve.models.neumf import NeuMF
 from recsieve.models.nmtr import NMTR
+from recsieve.models.popularity import Popularity
+from recsieve.models.rp3beta import RP3Beta
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.registry import Registry
 
@@ -21,20 +26,30 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
         "cdae": CDAE,
         "nmtr": NMTR,
         "mf": MF,
+        "ials": IALS,
+        "ease": EASE,
+        "itemknn": ItemKNN,
+        "rp3beta": RP3Beta,
+        "popularity": Popularity,
     },
 )
 
 __all__ = [
     "CDAE",
+    "EASE",
     "GMF",
+    "IALS",
     "MF",
     "MODELS",
     "NMTR",
     "Factors",
     "Fitting",
+    "ItemKNN",
     "Learner",
     "Model",
     "NeuMF",
+    "Popularity",
+    "RP3Beta",
     "Run",
     "Scorer",
 ]

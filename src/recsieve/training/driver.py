@@ -7,7 +7,10 @@ from typing import Any
 
 import torch
 
+from recsieve.errors import DivergedError
+from recsieve.group import ALONE, Group
 from recsieve.models import Fitting, Scorer
+from recsieve.tensor_file import is_finite
 from recsieve.training.early_stopping import EarlyStopping
 from recsieve.training.events import Trained, Validated
 
@@ -19,13 +22,26 @@ class Driver:
     """Runs a fitting to its end, or until validation no longer improves; `state_dict()` is all it takes to go on."""
 
     def __init__(
-        self, fitting: Fitting, patience: int, validate_every: int | None = None, checkpoint_every: int | None = None
+        self,
+        fitting: Fitting,
+        patience: int,
+        validate_every: int | None = None,
+        checkpoint_every: int | None = None,
+        group: Group = ALONE,
     ) -> None:
-        self.fitting, self.stopping = fitting, EarlyStopping(patience)
+        self.fitting, self.stopping, self._group = fitting, EarlyStopping(patience), group
         self._validate_every, self._checkpoint_every = validate_every, checkpoint_every
 
     def run(self, validate: Validate, save: Save | None = None) -> Iterator[Trained | Validated]:
-        """Go on to the end, yielding what happens."""
+        """Go on to the end, yielding what happens; a fitting that diverges is an error that says what is kept."""
+        try:
+            yield from self._go_on(validate, save)
+        except DivergedError as error:
+            best = self.stopping.best_step
+            kept = f"the weights of step {best} are kept" if best else "no weights were kept"
+            raise DivergedError(f"{error} So far, {kept}.", error.step) from None
+
+    def _go_on(self, validate: Validate, save: Save | None) -> Iterator[Trained | Validated]:
         fitting, stopping = self.fitting, self.stopping
         while fitting.step < fitting.total and not stopping.exhausted:
             loss = fitting.advance()
@@ -51,6 +67,10 @@ class Driver:
     @torch.no_grad()
     def _validate(self, validate: Validate, epoch: int) -> Validated:
         fitting = self.fitting
+        if self._group.any(not all(map(is_finite, fitting.scorer().state_dict().values()))):
+            raise DivergedError(
+                f"the weights are no numbers at step {fitting.step}: hold them back more.", fitting.step
+            )
         score = validate(fitting)
         last = fitting.step == fitting.total
         best = self.stopping.consider(fitting.scorer(), score, fitting.step, last=last)

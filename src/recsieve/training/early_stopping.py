@@ -22,8 +22,8 @@ class EarlyStopping:
     weights: dict[str, Tensor] = field(default_factory=dict)  # empty where the best is what the fitting has now
 
     def consider(self, scorer: Scorer, score: float, step: int, *, last: bool) -> bool:
-        """Take a validation score (higher is better) into account; True if it is the best so far."""
-        better = score > self.best_score or self.best_step == 0
+        """Take a validation score (higher is better) into account; True if it is the best so far, as NaN never is."""
+        better = score > self.best_score or (self.best_step == 0 and not math.isnan(score))
         if better:
             self.best_score, self.best_step, self.without_progress = score, step, 0
             self.weights = {} if last else {name: tensor.clone() for name, tensor in scorer.state_dict().items()}

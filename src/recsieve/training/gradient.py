@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Fitting, Model
 from recsieve.objectives import Objective
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # Steps made in one go where nothing is to be done between: enough that Python's share of the time is small.
 AT_ONCE = 64
+# A mean loss that no training comes back from: cross-entropy begins at log 2, and at a learning rate of 1 is about 10.
+MOST_LOSS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,10 @@ class GradientFitting(Fitting):
                     or self._due(self.plan.validate_every)
                     or self._due(self.plan.checkpoint_every)
                 ):
-                    yield self._history.close_row(self.step, epoch)
+                    loss = self._history.close_row(self.step, epoch)
+                    if not self._history.mean_loss < MOST_LOSS:
+                        raise self._diverged(self.step, self._history.mean_loss)
+                    yield loss
 
     def _stops(self, epoch: int) -> list[int]:
         """The steps of the rest of an epoch after which something is to be done, and some between."""
@@ -106,10 +112,25 @@ class GradientFitting(Fitting):
         return self.step % (every or self.steps_per_epoch) == 0 or self.step == self.total
 
     def _remember(self, stepped: Stepped) -> None:
+        self._check_finite(stepped.means)
         self._history.add(*stepped)
         if self.memory is not None:
             ids = torch.from_numpy(self.data.index_of(stepped.ids.numpy()))
             self.memory.add(stepped.losses, stepped.weights, ids)
+
+    def _check_finite(self, means: list[float]) -> None:
+        """Stop at the first of some steps whose loss is no number; it is the same on all ranks."""
+        if not math.isfinite(sum(means)):
+            at = next((place for place, loss in enumerate(means) if not math.isfinite(loss)), len(means) - 1)
+            raise self._diverged(self.step - len(means) + 1 + at, means[at])
+
+    def _diverged(self, step: int, loss: float) -> DivergedError:
+        rate = self.plan.learning_rate
+        return DivergedError(
+            f"the training diverged by step {step}, where the loss is {loss:.4g}: give a smaller learning rate than "
+            f"{rate:g}, e.g. {rate / 10:g}.",
+            step,
+        )
 
     def _end_epoch(self) -> None:
         if self.memory is not None:
@@ -177,6 +198,8 @@ class GradientFitting(Fitting):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        if not isinstance(state["step"], int) or not 0 <= state["step"] <= self.total:
+            raise RunError(f"the checkpoint is at step {state['step']!r}, but the training has {self.total}.")
         self.step, self._prepared = state["step"], -1
         self.model.load_state_dict(state["model"])
         self.loss.set_extra_state(state["loss"])
@@ -201,12 +224,17 @@ def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDAr
     """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
     if not (model.uses_noise_labels or getattr(denoiser, "uses_noise_labels", False)):
         return None
+    require_noise_labels(data)
+    return (~data.is_false_positive).astype(np.float32)
+
+
+def require_noise_labels(data: Interactions) -> None:
+    """Say what is missing where noise has to be known."""
     if not data.group.any(data.has_flags):
         raise ConfigError(
             "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
             'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
         )
-    return (~data.is_false_positive).astype(np.float32)
 
 
 def _tell_of_pairs(

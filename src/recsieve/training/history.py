@@ -30,6 +30,7 @@ class History:
         self._dropped = np.zeros(4, np.int64)
         self._reduced, self._steps = 0.0, 0
         self._rows: list[list[float]] = []
+        self.mean_loss = 0.0  # of all interactions and negatives of the last row, before weighing
 
     def add(self, means: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
         """Take steps into account: what was minimised in each, and the losses and weights of all, or of a share."""
@@ -44,6 +45,7 @@ class History:
         with np.errstate(invalid="ignore"):
             true, false, _, negative = sums / counts
             positive = sums[:3].sum() / counts[:3].sum()
+            self.mean_loss = float(sums.sum() / counts.sum())
         loss = self._reduced / max(self._steps, 1)
         self._rows.append(
             [step, epoch, loss, true, false, positive, negative,

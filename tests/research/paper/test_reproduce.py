@@ -68,7 +68,7 @@ def test_other_data_under_the_same_name_is_refused(trained, tiny_data, tiny_opti
 
     reproduce_result("table2", [tiny_data], tiny_options, tmp_path)
     other = replace(tiny_data, split=split_interactions(small_data(20, 20, 0.5)))
-    with pytest.raises(RunError, match="other data"):
+    with pytest.raises(RunError, match="the data has changed"):
         reproduce_result("table2", [other], tiny_options, tmp_path)
 
 

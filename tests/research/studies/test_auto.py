@@ -12,7 +12,7 @@ BLIND = {"labels": 0.0}
 
 
 @pytest.fixture
-def result(small_data, tmp_path, monkeypatch):
+def result(small_data, tmp_path, monkeypatch, in_this_process):
     """A study of two seeds on data that was written to a file; what labels teach has tests of its own."""
     monkeypatch.setattr(auto_study, "SETTINGS", dict.fromkeys(auto_study.SETTINGS, BLIND))
     frame = small_data(40, 25, 0.4).to_frame()

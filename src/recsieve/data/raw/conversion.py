@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.filtering import k_core as keep_k_core
-from recsieve.data.filtering import merge_repeats
 from recsieve.data.ids import as_ids
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
 from recsieve.data.raw.blocks import read_blocks
 from recsieve.data.raw.source import FLAG, ITEM, TIME, USER, RawSource
+from recsieve.data.repeats import merge_repeats
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.data.statistics import describe
 from recsieve.errors import DataError
 from recsieve.files import new_folder
+from recsieve.progress import Advanced, Progress, unheard
 
 PARTS = {
     "train": "train.parquet",
@@ -30,15 +31,6 @@ PARTS = {
     "test_false_positives": "test-false-positives.parquet",
 }
 ABOUT = "conversion.json"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the raw files have been read."""
-
-    bytes_read: int
-    total_bytes: int
-    interactions: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ def convert(
     k_core: int = 0,
     split: str = "random",
     seed: int = 0,
-    progress: Callable[[Progress], None] = lambda progress: None,
+    progress: Progress = unheard,
 ) -> dict[str, Any]:
     """Turn raw files into a folder with train, validation and test, and say what is in them.
 
@@ -97,7 +89,7 @@ def _write(split: Split, folder: Path) -> None:
             part.to_frame().write_parquet(folder / file)
 
 
-def collect(source: RawSource, progress: Callable[[Progress], None] = lambda progress: None) -> Collected:
+def collect(source: RawSource, progress: Progress = unheard) -> Collected:
     """Read all interactions; a row takes 17 bytes of memory, and the text of each id is there once."""
     files = source.files()
     sizes = [path.stat().st_size for path in files]
@@ -109,8 +101,10 @@ def collect(source: RawSource, progress: Callable[[Progress], None] = lambda pro
             part = coder.code(source.rows(block))
             parts.append(part)
             lines, rows = lines + block.n_lines, rows + part.height
-            progress(Progress(done + block.bytes_read, sum(sizes), rows))
+            note = f"{rows:,} interactions"
+            progress(Advanced("reading", done + block.bytes_read, sum(sizes), "bytes", note))
         done += size
+    progress(Advanced("splitting and writing", done, sum(sizes), "bytes", f"{rows:,} interactions"))
     if not rows:
         names = ", ".join(path.name for path in files[:3])
         raise DataError(f"no line of {names} is an interaction of the kind expected: see that it is the right file.")

@@ -1,0 +1,58 @@
+"""One process at a time writes into a folder, and any other is told which.
+
+The lock is the operating system's, so that it ends with its holder, however that dies. The file beside it only says who
+that is: the lock file itself cannot be read everywhere while it is locked.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from recsieve.errors import RunError
+
+LOCK, HOLDER = ".lock", ".holder"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only one who writes into a folder, which is made where it is missing; an error where another does."""
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunError(
+            f"{folder} is being written by {_holder(folder)}: wait until that has ended, or give another folder by "
+            "--out."
+        ) from None
+    try:
+        now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        (folder / HOLDER).write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
+        yield
+    finally:
+        (folder / HOLDER).unlink(missing_ok=True)
+        with suppress(OSError):  # Windows removes nothing that is open, and another may have begun to use the folder
+            (folder / LOCK).unlink()  # filelock notices where it has locked a file that is no longer there
+            if new and not is_begun(folder):
+                folder.rmdir()
+        lock.release()
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds anything but a lock."""
+    return folder.exists() and any(path.name not in (LOCK, HOLDER) for path in folder.iterdir())
+
+
+def _holder(folder: Path) -> str:
+    with suppress(OSError, UnicodeDecodeError):
+        if said := (folder / HOLDER).read_text(encoding="utf-8")[:200].strip():
+            return said
+    return "another process"

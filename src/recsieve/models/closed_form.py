@@ -1,0 +1,57 @@
+"""What models share that are solved and not trained: the matrix of weights that they start from, and a fitting of one
+step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from recsieve.data.interactions import Interactions
+from recsieve.errors import ConfigError
+from recsieve.models.learner import Fitting, Run
+from recsieve.models.scorer import Scorer
+
+
+class ClosedForm(Fitting):
+    """A fitting of one step, which is computed when it is first asked for."""
+
+    def __init__(self, solve: Callable[[], Scorer]) -> None:
+        self._solve = solve
+        self._solved: Scorer | None = None
+
+    def advance(self) -> float:
+        self.scorer()
+        self.step = 1
+        return math.nan
+
+    def scorer(self) -> Scorer:
+        if self._solved is None:
+            self._solved = self._solve()
+        return self._solved
+
+
+def observed_weights(train: Interactions) -> csr_array:
+    """The weight of each pair, 1 where none are given: (users, items), float32; also what weighs nothing is in it."""
+    values = np.ones(len(train), np.float32) if train.weight is None else train.weight
+    matrix = csr_array((values, (train.users, train.items)), shape=(train.n_users, train.n_items))
+    matrix.sort_indices()
+    return matrix
+
+
+def weight_matrix(train: Interactions) -> csr_array:
+    """The weight of each pair as above, without what weighs nothing."""
+    matrix = observed_weights(train)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def require_one_process(run: Run, model: str) -> None:
+    """Refuse a group of ranks where a model is fitted by one process."""
+    if run.group.size > 1:
+        raise ConfigError(
+            f"{model} is fitted by one process, but {run.group.size} were started: start it without torchrun, or give "
+            "a model that is trained by gradients, such as gmf."
+        )

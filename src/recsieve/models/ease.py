@@ -1,0 +1,145 @@
+"""EASE: item-item weights in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.denoisers import KeepAll
+from recsieve.errors import ConfigError
+from recsieve.memory import free_memory
+from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
+from recsieve.models.item_item import DenseItemScorer
+from recsieve.models.item_products import gram_matrix
+from recsieve.models.learner import Run
+from recsieve.models.state import checked
+
+_PROFILES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"profiles": np.sqrt, "targets": np.ones_like}
+
+
+@dataclass(frozen=True)
+class EASE:
+    """The linear map from each user's items to the others that errs least, B = 1 − P·diag(1/diag P) with
+    P = (XᵀX + λ·1)⁻¹ (Steck, 2019).
+
+    `l2` is λ; without it, `default_l2` of the data. Weights of interactions enter by √w in X, and in the profiles that
+    are scored (`weights="profiles"`), or only in what is to be predicted (`"targets"`): then an interaction of weight 0
+    still tells what somebody likes. It takes items² × 4 bytes, or three times that with weights on targets.
+    """
+
+    l2: float | None = None
+    weights: Literal["profiles", "targets"] = "profiles"
+
+    def __post_init__(self) -> None:
+        if self.l2 is not None and not 0 < self.l2 < math.inf:
+            raise ConfigError(
+                f"l2 is {self.l2}, but it is what is added to the count of each item: give a number above 0, e.g. 500."
+            )
+        if self.weights not in _PROFILES:
+            raise ConfigError(f"weights is '{self.weights}': give 'profiles' or 'targets'.")
+
+    def begin(self, split: Split, run: Run) -> ClosedForm:
+        require_one_process(run, "EASE")
+        return ClosedForm(lambda: self.solve(split.train))
+
+    def accepts(self, denoiser: type) -> bool:
+        return denoiser is KeepAll
+
+    def solve(self, train: Interactions) -> DenseItemScorer:
+        """The weights of all items for all items, and the profiles that they are applied to."""
+        weights = self._weights(train)
+        on_targets = self.weights == "targets" and bool((weights.data != 1).any())
+        _require_memory(train.n_items, copies=3 if on_targets else 1)
+        profiles = _mapped(weights, _PROFILES[self.weights])
+        l2 = default_l2(profiles) if self.l2 is None else self.l2
+        solved = _solve_targets(profiles, weights, l2) if on_targets else _solve(profiles, l2)
+        return DenseItemScorer("EASE", weights, torch.from_numpy(solved), _PROFILES[self.weights])
+
+    def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> DenseItemScorer:
+        weights = checked(state, "weights", torch.float32, (train.n_items, train.n_items))
+        return DenseItemScorer("EASE", self._weights(train), weights, _PROFILES[self.weights])
+
+    def _weights(self, train: Interactions) -> csr_array:
+        return observed_weights(train) if self.weights == "targets" else weight_matrix(train)
+
+
+def default_l2(profiles: csr_array) -> float:
+    """Five times the mean of the Gram matrix's diagonal: of the interactions, or weights, of an item.
+
+    Of rules by size alone it came closest to the best of eight values from 20 to 2,000 by validation NDCG@20: within
+    2 % on ml-100k, ml-1m, movietweetings and steam. On modcloth, where hardly anything beats popularity, 1,000 is 8 %
+    better: what pairs of items tell is not known from the size of the data.
+    """
+    return 5 * float(np.square(profiles.data, dtype=np.float64).sum()) / profiles.shape[1] or 1.0
+
+
+def _mapped(matrix: csr_array, function: Callable[[NDArray[Any]], NDArray[Any]]) -> csr_array:
+    return csr_array((function(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _solve(profiles: csr_array, l2: float) -> NDArray[np.float32]:
+    """B, in the memory of the Gram matrix."""
+    inverse = _inverse_gram(profiles, l2)
+    _to_weights(inverse, inverse.diagonal().copy())
+    return inverse
+
+
+def _solve_targets(profiles: csr_array, weights: csr_array, l2: float) -> NDArray[np.float32]:
+    """b_j = P·(Xᵀx̃_j − γ_j·e_j), X̃ = w ⊙ X, with the γ_j that makes b_jj 0."""
+    inverse = _inverse_gram(profiles, l2)
+    _mirror(inverse)
+    solved = torch.from_numpy(inverse) @ torch.from_numpy(gram_matrix(profiles, weights))
+    scale = solved.diagonal() / torch.from_numpy(inverse).diagonal()
+    torch.addcmul(solved, torch.from_numpy(inverse), scale.clone(), value=-1, out=solved)
+    return solved.fill_diagonal_(0).numpy()
+
+
+def _inverse_gram(profiles: csr_array, l2: float) -> NDArray[np.float32]:
+    """(XᵀX + λ·1)⁻¹ in the lower half of a matrix, computed in place."""
+    gram = gram_matrix(profiles)
+    gram.flat[:: len(gram) + 1] += np.float32(l2)
+    # What has rows for C has columns for Fortran: the lower half of the one is the upper half of the other.
+    factor, failed = lapack.spotrf(gram.T, lower=0, clean=0, overwrite_a=1)
+    inverse, failed_too = (factor, 0) if failed else lapack.spotri(factor, lower=0, overwrite_c=1)
+    if failed or failed_too:
+        raise ConfigError(f"l2 is {l2:g}, which is too small to solve for these data: give a larger one, e.g. 500.")
+    return inverse.T
+
+
+def _require_memory(n_items: int, copies: int) -> None:
+    needed, free = copies * 4 * n_items**2, free_memory()
+    if needed > free:
+        raise ConfigError(
+            f"EASE on {n_items:,} items takes {needed / 2**30:.1f} GB of memory, and {free / 2**30:.1f} GB are free: "
+            "give ials, which takes a vector an item, or keep fewer items by k_core."
+        )
+
+
+@njit(cache=True, nogil=True)
+def _to_weights(inverse, diagonal):
+    """Turn P, given in the lower half, into −P_ij / P_jj, with 0 on the diagonal."""
+    for i in range(len(inverse)):
+        for j in range(i):
+            inverse[j, i] = -inverse[i, j] / diagonal[i]
+            inverse[i, j] = -inverse[i, j] / diagonal[j]
+        inverse[i, i] = 0
+
+
+@njit(cache=True, nogil=True)
+def _mirror(matrix):
+    """Fill in the upper half."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            matrix[j, i] = matrix[i, j]

@@ -1,0 +1,141 @@
+"""Products of sparse matrices over the users, a row of items × items at a time: memory grows with what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from recsieve.cores import one_thread, thread_pool
+from recsieve.data.codes import blocks
+
+_ROWS = 64  # items that a thread takes at once
+
+
+def gram_matrix(matrix: csr_array, targets: csr_array | None = None) -> NDArray[np.float32]:
+    """MᵀM, or MᵀT where targets are given: (items, items). Of MᵀM only the lower half is filled in."""
+    n_items = matrix.shape[1]
+    gram = np.zeros((n_items, n_items), np.float32)
+    left, right = matrix.T.tocsr(), matrix if targets is None else targets
+
+    def fill(rows: slice) -> None:
+        _fill_rows(*_parts(left), *_parts(right), rows.start, rows.stop, targets is None, gram)
+
+    _in_threads(fill, n_items)
+    return gram
+
+
+def nearest(left: csr_array, right: csr_array, k: int) -> csr_array:
+    """The k largest entries (0: all above 0) of each row of left · right, without the diagonal: (items, items).
+
+    `left` is (items, users), `right` (users, items), with no entry below 0. Of equal ones the first columns are kept.
+    """
+    n_items = right.shape[1]
+    k = min(k, n_items) or n_items
+
+    def find(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        n_rows = rows.stop - rows.start
+        counts = np.empty(n_rows, np.int64)
+        columns, values = np.empty((n_rows, k), np.int32), np.empty((n_rows, k), np.float32)
+        _nearest(*_parts(left), *_parts(right), rows.start, counts, columns, values)
+        found = np.arange(k) < counts[:, None]
+        return counts, columns[found], values[found]
+
+    counts, columns, values = (np.concatenate(parts) for parts in zip(*_in_threads(find, n_items), strict=True))
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return csr_array((values, columns, offsets), shape=(n_items, n_items))
+
+
+def _in_threads(work: Callable[[slice], Any], n_items: int) -> list[Any]:
+    with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        return list(cores.map(work, blocks(n_items, _ROWS)))
+
+
+def _parts(matrix: csr_array) -> tuple[NDArray, NDArray, NDArray]:
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+
+
+@njit(cache=True, nogil=True)
+def _fill_rows(starts, users, values, offsets, items, others, first, last, lower, gram):
+    total = np.zeros(gram.shape[1])
+    for item in range(first, last):
+        end = item + 1 if lower else gram.shape[1]
+        total[:end] = 0
+        for k in range(starts[item], starts[item + 1]):
+            value = values[k]
+            for j in range(offsets[users[k]], offsets[users[k] + 1]):
+                if items[j] >= end:
+                    break
+                total[items[j]] += value * others[j]
+        for j in range(end):
+            gram[item, j] = total[j]
+
+
+@njit(cache=True, nogil=True)
+def _nearest(starts, users, values, offsets, items, others, first, counts, columns, largest):
+    n_items = len(starts) - 1
+    total, touched = np.zeros(n_items), np.empty(n_items, np.int32)
+    for row in range(len(counts)):
+        n_touched = _add_row(starts, users, values, offsets, items, others, first + row, total, touched)
+        total[first + row] = 0  # no item is its own neighbour
+        counts[row] = _keep_largest(total, touched[:n_touched], columns[row], largest[row])
+
+
+@njit(cache=True, nogil=True)
+def _add_row(starts, users, values, offsets, items, others, item, total, touched):
+    """Add up a row of the product; gives how many columns were touched."""
+    n_touched = 0
+    for k in range(starts[item], starts[item + 1]):
+        value = np.float64(values[k])
+        for j in range(offsets[users[k]], offsets[users[k] + 1]):
+            column, product = items[j], value * others[j]
+            if total[column] == 0 and product > 0:
+                touched[n_touched] = column
+                n_touched += 1
+            total[column] += product
+    return n_touched
+
+
+@njit(cache=True, nogil=True)
+def _keep_largest(total, touched, columns, largest):
+    """Move the largest of a row to the front of a heap whose root is the least of them; gives how many there are."""
+    size = 0
+    for column in touched:
+        value = np.float32(total[column])
+        total[column] = 0
+        if value > 0 and size < len(columns):
+            columns[size], largest[size] = column, value
+            size += 1
+            if size == len(columns):
+                for root in range(size // 2, -1, -1):
+                    _sift(columns, largest, root)
+        elif value > 0 and _is_less(largest[0], columns[0], value, column):
+            columns[0], largest[0] = column, value
+            _sift(columns, largest, 0)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _sift(columns, largest, root):
+    """Let an entry sink until none below it is less."""
+    while 2 * root + 1 < len(columns):
+        child = 2 * root + 1
+        if child + 1 < len(columns) and _is_less(
+            largest[child + 1], columns[child + 1], largest[child], columns[child]
+        ):
+            child += 1
+        if not _is_less(largest[child], columns[child], largest[root], columns[root]):
+            break
+        columns[root], columns[child] = columns[child], columns[root]
+        largest[root], largest[child] = largest[child], largest[root]
+        root = child
+
+
+@njit(cache=True, nogil=True)
+def _is_less(value, column, other, other_column):
+    """The order in which entries are dropped: of equal values the last column first."""
+    return value < other or (value == other and column > other_column)

@@ -1,0 +1,91 @@
+"""Item neighbours: items are alike if the same people have both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.denoisers import KeepAll
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.item_item import SparseItemScorer
+from recsieve.models.item_products import nearest
+from recsieve.models.learner import Run
+from recsieve.models.state import checked_rows
+
+_K1, _B = 1.2, 0.75  # of BM25: how slowly a weight comes to its full effect, and what a long profile takes from it
+
+
+SIMILARITIES = ("cosine", "bm25")
+
+
+@dataclass(frozen=True)
+class ItemKNN:
+    """The score of an item is the sum of its similarities with those of its nearest `neighbours` that a user has.
+
+    The similarity is the cosine of the items' columns of weights, as they are ("cosine") or weighed as words in
+    documents ("bm25"), so that popular items and users who have a lot count less. 0 neighbours are all.
+    """
+
+    similarity: Literal["cosine", "bm25"] = "bm25"
+    neighbours: int = 200
+
+    def __post_init__(self) -> None:
+        if self.similarity not in SIMILARITIES:
+            raise ConfigError(
+                f"there is no similarity '{self.similarity}': {did_you_mean(self.similarity, SIMILARITIES)}"
+            )
+        require_count(self.neighbours)
+
+    def begin(self, split: Split, run: Run) -> ClosedForm:
+        require_one_process(run, "itemknn")
+        return ClosedForm(lambda: self.solve(split.train))
+
+    def accepts(self, denoiser: type) -> bool:
+        return denoiser is KeepAll
+
+    def solve(self, train: Interactions) -> SparseItemScorer:
+        """The nearest neighbours of each item."""
+        weights = weight_matrix(train)
+        columns = _unit_columns(_bm25(weights) if self.similarity == "bm25" else weights)
+        return SparseItemScorer.of_nearest("itemknn", weights, nearest(columns.T.tocsr(), columns, self.neighbours))
+
+    def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> SparseItemScorer:
+        return SparseItemScorer("itemknn", weight_matrix(train), *checked_rows(state, train.n_items))
+
+
+def require_count(neighbours: int) -> None:
+    """Refuse a number of neighbours that is none."""
+    if neighbours < 0:
+        raise ConfigError(
+            f"neighbours is {neighbours}, but it is how many items are kept for each: give 0 (all) or more, e.g. 100."
+        )
+
+
+def _unit_columns(weights: csr_array) -> csr_array:
+    """Columns of length 1."""
+    lengths = np.sqrt(np.bincount(weights.indices, weights.data.astype(np.float64) ** 2, minlength=weights.shape[1]))
+    lengths[lengths == 0] = 1
+    values = weights.data / lengths[weights.indices]
+    return csr_array((values.astype(np.float32), weights.indices, weights.indptr), shape=weights.shape)
+
+
+def _bm25(weights: csr_array) -> csr_array:
+    """Users are the documents and items their words (Robertson et al., 1994); counts are sums of weights."""
+    n_users, n_items = weights.shape
+    of_user, of_item = (
+        weights.sum(axis=1, dtype=np.float64),
+        np.bincount(weights.indices, weights.data, minlength=n_items),
+    )
+    rarity = np.log(n_users / (1 + of_item)).clip(0)
+    length = 1 - _B + _B * of_user / max(of_user.mean(), 1e-12)
+    effect = weights.data * (_K1 + 1) / (_K1 * np.repeat(length, np.diff(weights.indptr)) + weights.data)
+    values = effect * rarity[weights.indices]
+    return csr_array((values.astype(np.float32), weights.indices, weights.indptr), shape=weights.shape)

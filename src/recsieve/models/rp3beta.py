@@ -1,0 +1,69 @@
+"""RP3β: where a random walk of three steps ends, popular items held back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.denoisers import KeepAll
+from recsieve.errors import ConfigError
+from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.item_item import SparseItemScorer
+from recsieve.models.item_products import nearest
+from recsieve.models.itemknn import require_count
+from recsieve.models.learner import Run
+from recsieve.models.state import checked_rows
+
+
+@dataclass(frozen=True)
+class RP3Beta:
+    """A walk from a user to an item of theirs, to a user who has it, to an item of that user (Paudel et al., 2017).
+
+    The probability of each step is raised to the power `alpha`, and the end is divided by its popularity to the power
+    `beta`. Of each item the `neighbours` from which most walks end there are kept; 0 is all.
+    """
+
+    alpha: float = 0.7
+    beta: float = 0.5
+    neighbours: int = 100
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < math.inf:
+            raise ConfigError(f"alpha is {self.alpha}, but it is a power of probabilities: give one above 0, e.g. 0.7.")
+        if not 0 <= self.beta < math.inf:
+            raise ConfigError(f"beta is {self.beta}, but it is a power of popularity: give 0 (none) or more, e.g. 0.5.")
+        require_count(self.neighbours)
+
+    def begin(self, split: Split, run: Run) -> ClosedForm:
+        require_one_process(run, "rp3beta")
+        return ClosedForm(lambda: self.solve(split.train))
+
+    def accepts(self, denoiser: type) -> bool:
+        return denoiser is KeepAll
+
+    def solve(self, train: Interactions) -> SparseItemScorer:
+        """From where walks to each item begin."""
+        weights = weight_matrix(train)
+        of_item = weights.T.tocsr()
+        ends, starts = _steps(weights, self.alpha).T.tocsr(), _steps(of_item, self.alpha).T.tocsr()
+        walks = nearest(ends, starts, self.neighbours)
+        popularity = of_item.sum(axis=1, dtype=np.float64).clip(1e-12) ** -self.beta
+        walks.data *= np.repeat(popularity, np.diff(walks.indptr)).astype(np.float32)
+        return SparseItemScorer.of_nearest("rp3beta", weights, walks)
+
+    def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> SparseItemScorer:
+        return SparseItemScorer("rp3beta", weight_matrix(train), *checked_rows(state, train.n_items))
+
+
+def _steps(weights: csr_array, alpha: float) -> csr_array:
+    """The probability of each step out of a row, to the power α."""
+    sums = np.repeat(weights.sum(axis=1, dtype=np.float64), np.diff(weights.indptr))
+    values = (weights.data / sums) ** alpha
+    return csr_array((values.astype(np.float32), weights.indices, weights.indptr), shape=weights.shape)

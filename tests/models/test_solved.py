@@ -1,0 +1,135 @@
+"""What holds for every model that is solved and not trained."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from recsieve.denoisers import KeepAll, NegativeFeedback, Truncated
+from recsieve.errors import ConfigError, RunError
+from recsieve.group import Group
+from recsieve.models.ease import EASE
+from recsieve.models.ials import IALS
+from recsieve.models.itemknn import ItemKNN
+from recsieve.models.learner import Run
+from recsieve.models.popularity import Popularity
+from recsieve.models.rp3beta import RP3Beta
+
+LEARNERS = {
+    "popularity": Popularity(),
+    "ease": EASE(),
+    "ease on targets": EASE(l2=5.0, weights="targets"),
+    "cosine": ItemKNN("cosine", 5),
+    "bm25": ItemKNN("bm25", 5),
+    "all neighbours": ItemKNN("bm25", 0),
+    "rp3beta": RP3Beta(neighbours=5),
+    "ials": IALS(factors=4, sweeps=3),
+}
+# An interaction of weight 0 is still input where weights are on targets.
+IGNORING = {name: learner for name, learner in LEARNERS.items() if name != "ease on targets"}
+FOLDING = {name: learner for name, learner in LEARNERS.items() if name not in ("ials", "popularity")}
+each = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+seeds = st.integers(0, 10_000)
+
+
+def all_scores(scorer):
+    return scorer.score(torch.arange(scorer.n_users))
+
+
+def profiles_of(train):
+    values = np.ones(len(train), np.float32) if train.weight is None else train.weight
+    return csr_array((values, (train.users, train.items)), shape=(train.n_users, train.n_items))
+
+
+@pytest.mark.parametrize("learner", IGNORING.values(), ids=IGNORING)
+@settings(max_examples=10)
+@given(seed=seeds)
+def test_an_interaction_of_weight_0_equals_its_absence(learner, seed, fit, weighted):
+    train = weighted(seed=seed)
+    without = all_scores(fit(learner, train.take(train.weight > 0)))
+    torch.testing.assert_close(all_scores(fit(learner, train)), without, rtol=1e-5, atol=1e-5)
+
+
+@each
+@settings(max_examples=10)
+@given(seed=seeds)
+def test_weights_of_1_equal_none_to_the_bit(learner, seed, fit, small_data):
+    train = small_data(seed=seed)
+    ones = replace(train, weight=np.ones(len(train), np.float32))
+    assert torch.equal(all_scores(fit(learner, train)), all_scores(fit(learner, ones)))
+
+
+@each
+def test_weights_change_scores(learner, fit, weighted):
+    train = weighted(zeros=0)
+    assert not torch.allclose(all_scores(fit(learner, train)), all_scores(fit(learner, replace(train, weight=None))))
+
+
+@each
+def test_a_restored_model_scores_the_same_bits(learner, fit, weighted):
+    train = weighted()
+    scorer = fit(learner, train)
+    restored = learner.restore(train, {name: tensor.clone() for name, tensor in scorer.state_dict().items()})
+    assert torch.equal(all_scores(restored), all_scores(scorer))
+
+
+@each
+def test_a_damaged_state_is_refused_in_one_line(learner, fit, small_data):
+    train = small_data()
+    state = fit(learner, train).state_dict()
+    for name, tensor in state.items():
+        for damaged in (tensor[:-1], tensor.double(), torch.full_like(tensor, -1) if tensor.dtype != torch.float32
+                        else torch.full_like(tensor, torch.nan)):  # fmt: skip
+            with pytest.raises(RunError, match=r"\A[^\n]+\Z"):
+                learner.restore(train, state | {name: damaged})
+        with pytest.raises(RunError, match=f"has no '{name}'"):
+            learner.restore(train, {key: value for key, value in state.items() if key != name})
+
+
+@each
+def test_some_users_score_as_among_all(learner, fit, weighted):
+    scorer = fit(learner, weighted())
+    some = torch.tensor([7, 0, 7, 29])
+    torch.testing.assert_close(scorer.score(some), all_scores(scorer)[some], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", FOLDING.values(), ids=FOLDING)
+def test_users_that_are_folded_in_score_as_if_they_had_been_fitted(learner, fit, weighted):
+    train = weighted()
+    scorer = fit(learner, train)
+    assert torch.equal(all_scores(scorer.fold_in(profiles_of(train))), all_scores(scorer))
+
+
+@pytest.mark.parametrize("learner", [learner for name, learner in LEARNERS.items() if "ease" not in name])
+def test_the_number_of_threads_changes_no_bit(learner, fit, weighted):
+    train, n_threads = weighted(), torch.get_num_threads()
+    scores = []
+    for n in (1, 3):
+        torch.set_num_threads(n)
+        scores.append(all_scores(fit(learner, train)))
+    torch.set_num_threads(n_threads)
+    assert torch.equal(*scores)
+
+
+@each
+def test_items_or_users_without_interactions_are_no_trouble(learner, fit, small_data):
+    train = small_data()
+    few = train.take((train.users > 2) & (train.items > 2))
+    assert all_scores(fit(learner, few)).isfinite().all()
+
+
+@each
+def test_several_processes_are_refused(learner, split):
+    with pytest.raises(ConfigError, match="fitted by one process, but 2 were started"):
+        learner.begin(split, Run(0, lambda context: KeepAll(), Group(0, 2)))
+
+
+@each
+def test_no_learner_takes_a_strategy_that_needs_labels_and_only_sweeps_take_one_that_looks_at_losses(learner):
+    assert learner.accepts(KeepAll)
+    assert not learner.accepts(NegativeFeedback)
+    assert learner.accepts(Truncated) == isinstance(learner, IALS)
