@@ -10,6 +10,7 @@ from recsieve.models.gmf import GMF
 from recsieve.models.ials import IALS
 from recsieve.models.itemknn import ItemKNN
 from recsieve.models.learner import Fitting, Learner, Run
+from recsieve.models.lightgcn import LightGCN
 from recsieve.models.mf import MF
 from recsieve.models.neumf import NeuMF
 from recsieve.models.nmtr import NMTR
@@ -26,6 +27,7 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
         "cdae": CDAE,
         "nmtr": NMTR,
         "mf": MF,
+        "lightgcn": LightGCN,
         "ials": IALS,
         "ease": EASE,
         "itemknn": ItemKNN,
@@ -46,6 +48,7 @@ __all__ = [
     "Fitting",
     "ItemKNN",
     "Learner",
+    "LightGCN",
     "Model",
     "NeuMF",
     "Popularity",

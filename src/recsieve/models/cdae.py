@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
+from recsieve.denoisers import Range
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.base import Model, embedding
 from recsieve.models.hashing import DRAW_FACTOR, uniform
@@ -32,6 +33,7 @@ class CDAE(Model):
 
     user_grouped_batches = True  # as in the original, which learns from one user after the other
     shardable = False  # it reads whole profiles from its tables
+    search_space: ClassVar[dict[str, Range]] = {"factors": Range(8, 256, whole=True), "corruption": Range(0.1, 0.8)}
     offsets: Tensor
     items: Tensor
     corruption_draw: Tensor

@@ -11,7 +11,7 @@ from torch.nn import functional
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.errors import ConfigError
-from recsieve.models.base import Model, embedding
+from recsieve.models.base import Model, check_l2, embedding, mean_squares
 from recsieve.models.hashing import DRAW_FACTOR, uniform
 from recsieve.models.scorer import Factors
 from recsieve.sampling import Batch
@@ -24,7 +24,11 @@ class MF(Model):
     wherever the vector comes in a batch. `l2` is times the mean of ‖user‖² + ‖item‖² over the rows of a batch.
     """
 
-    search_space: ClassVar[dict[str, Range]] = {"factors": Range(16, 256, whole=True), "l2": Range(1e-6, 1e-1)}
+    search_space: ClassVar[dict[str, Range]] = {
+        "factors": Range(16, 256, whole=True),
+        "dropout": Range(0.1, 0.7),
+        "l2": Range(1e-6, 1e-1),
+    }
     dropout_draw: Tensor
 
     def __init__(
@@ -66,15 +70,3 @@ class MF(Model):
     def similar(self, items: Tensor) -> Tensor:
         vectors = functional.normalize(self.item.weight)
         return vectors[items] @ vectors.T
-
-
-def mean_squares(l2: float, batch: Batch, *vectors: Tensor) -> Tensor:
-    """L2 of the vectors of a batch's rows: l2 · Σ ‖vector‖², divided by the rows that all ranks have of it."""
-    squares = torch.stack([rows.square().sum() for rows in vectors]).sum()
-    return l2 * squares / max(batch.n_all or len(batch), 1)
-
-
-def check_l2(l2: float) -> None:
-    """Say what is wrong with a strength of L2."""
-    if not 0 <= l2 < float("inf"):
-        raise ConfigError(f"l2 is {l2}, but it is how strongly vectors are kept small: give 0 or more, e.g. 0.0001.")
