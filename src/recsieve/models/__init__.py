@@ -10,6 +10,8 @@ from recsieve.models.gmf import GMF
 from recsieve.models.ials import IALS
 from recsieve.models.itemknn import ItemKNN
 from recsieve.models.learner import Fitting, Learner, Run
+from recsieve.models.lightgcn import LightGCN
+from recsieve.models.mf import MF
 from recsieve.models.neumf import NeuMF
 from recsieve.models.nmtr import NMTR
 from recsieve.models.popularity import Popularity
@@ -24,6 +26,8 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
         "neumf": NeuMF,
         "cdae": CDAE,
         "nmtr": NMTR,
+        "mf": MF,
+        "lightgcn": LightGCN,
         "ials": IALS,
         "ease": EASE,
         "itemknn": ItemKNN,
@@ -37,12 +41,14 @@ __all__ = [
     "EASE",
     "GMF",
     "IALS",
+    "MF",
     "MODELS",
     "NMTR",
     "Factors",
     "Fitting",
     "ItemKNN",
     "Learner",
+    "LightGCN",
     "Model",
     "NeuMF",
     "Popularity",

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
+from recsieve.errors import ConfigError
 from recsieve.models.scorer import Scorer
 from recsieve.objectives import Losses, Objective
 from recsieve.sampling import Batch
@@ -35,6 +36,8 @@ class Model(Scorer):
     uses_noise_labels = False
     # Whether an embedding lookup reads all that a user's score needs, so that the tables may be sharded over ranks.
     shardable = True
+    # Whether a score depends on the profiles of all users, of which a rank has only some.
+    reads_all_profiles = False
 
     def __init__(self, profiles: CSR, generator: torch.Generator | None = None, **options: Any) -> None:
         super().__init__()
@@ -107,3 +110,15 @@ def output_layer(inputs: int, generator: torch.Generator) -> nn.Linear:
     nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
     nn.init.zeros_(layer.bias)
     return layer
+
+
+def mean_squares(l2: float, batch: Batch, *vectors: Tensor) -> Tensor:
+    """L2 of the vectors of a batch's rows: l2 · Σ ‖vector‖², divided by the rows that all ranks have of it."""
+    squares = torch.stack([rows.square().sum() for rows in vectors]).sum()
+    return l2 * squares / max(batch.n_all or len(batch), 1)
+
+
+def check_l2(l2: float) -> None:
+    """Say what is wrong with a strength of L2."""
+    if not 0 <= l2 < float("inf"):
+        raise ConfigError(f"l2 is {l2}, but it is how strongly vectors are kept small: give 0 or more, e.g. 0.0001.")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
+from recsieve.denoisers import Range
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.base import Model, embedding
+from recsieve.models.hashing import DRAW_FACTOR, uniform
 from recsieve.models.scorer import Factors
 
 # Each with its derivative, as a function of what it gives.
@@ -20,10 +22,6 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
     "relu": (torch.relu, lambda y: (y > 0).float()),
     "identity": (lambda x: x, torch.ones_like),
 }
-
-# The hash that corrupts profiles (splitmix64): shifts, and factors as signed numbers of 64 bits.
-HASH = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15))
-DRAW_FACTOR = 0x5851F42D4C957F2D
 
 
 class CDAE(Model):
@@ -35,6 +33,7 @@ class CDAE(Model):
 
     user_grouped_batches = True  # as in the original, which learns from one user after the other
     shardable = False  # it reads whole profiles from its tables
+    search_space: ClassVar[dict[str, Range]] = {"factors": Range(8, 256, whole=True), "corruption": Range(0.1, 0.8)}
     offsets: Tensor
     items: Tensor
     corruption_draw: Tensor
@@ -89,7 +88,7 @@ class CDAE(Model):
         """The weight of each item in a corrupted profile: 0, or 1 scaled up."""
         self.corruption_draw += 1
         pair = users.long() * self.n_items + items
-        kept = _uniform(pair + self.corruption_draw * DRAW_FACTOR) >= self.corruption
+        kept = uniform(pair + self.corruption_draw * DRAW_FACTOR) >= self.corruption
         return kept / (1 - self.corruption)
 
     @torch.no_grad()
@@ -99,10 +98,3 @@ class CDAE(Model):
         hidden = self.encode(users)
         self.train(was_training)
         return Factors(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1))
-
-
-def _uniform(keys: Tensor) -> Tensor:
-    """A number in [0, 1) from each key by hashing (splitmix64), the same on any device and in any order."""
-    for shift, factor in HASH:
-        keys = (keys ^ ((keys >> shift) & ((1 << (64 - shift)) - 1))) * factor
-    return ((keys >> 40) & ((1 << 24) - 1)) / float(1 << 24)

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from recsieve.data.interactions import Interactions
+from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Denoiser
-from recsieve.errors import RunError
+from recsieve.errors import ConfigError, RunError
 from recsieve.models import Model, Run
 from recsieve.models.base import empty_table, table_factory
 from recsieve.objectives import BCE, Objective
@@ -41,18 +41,26 @@ class GradientLearner:
         return fitting
 
     def _make(self, train: Interactions, run: Run) -> Model:
-        make = partial(self.model, train.profiles, torch.Generator().manual_seed(run.seed), **self.options)
+        make = partial(self.model, self._profiles(train), torch.Generator().manual_seed(run.seed), **self.options)
         if self.sharded_rate is None:
             return make()
         log.warning("TorchRec moves sharded tables by row-wise Adagrad and not by Adam: expect other results.")
         return ShardedModel(make, self.sharded_rate, train.group)
+
+    def _profiles(self, train: Interactions) -> CSR:
+        if self.model.reads_all_profiles and train.group.size > 1:
+            raise ConfigError(
+                f"{self.model.__name__} reads the interactions of all users, but {train.group.size} ranks have some "
+                "each: start it without torchrun, or give another model, such as mf."
+            )
+        return train.profiles
 
     def accepts(self, denoiser: type) -> bool:
         return True
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Model:
         with table_factory(empty_table):
-            model = self.model(train.profiles, torch.Generator(), **self.options)
+            model = self.model(self._profiles(train), torch.Generator(), **self.options)
         try:
             # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
             model.load_state_dict(state, assign=True)

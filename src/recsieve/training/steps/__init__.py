@@ -7,7 +7,7 @@ from typing import Literal
 from recsieve.errors import ConfigError
 from recsieve.group import ALONE, Group
 from recsieve.losses import DenoisedLoss
-from recsieve.models import CDAE, GMF, Model, NeuMF
+from recsieve.models import CDAE, GMF, MF, Model, NeuMF
 from recsieve.optim import LazyAdam, make_adam
 from recsieve.training.steps.autograd import AutogradStep
 from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
@@ -15,10 +15,11 @@ from recsieve.training.steps.exact import ExactStep
 from recsieve.training.steps.fused import FusedStep
 from recsieve.training.steps.fused_cdae import FusedCDAE
 from recsieve.training.steps.fused_gmf import FusedGMF
+from recsieve.training.steps.fused_mf import FusedMF
 from recsieve.training.steps.fused_neumf import FusedNeuMF
 
 Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
-FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE}
+FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE, MF: FusedMF}
 
 __all__ = ["FUSED", "Engine", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
 
@@ -36,7 +37,8 @@ def make_stepper(
         return fused(model, loss, optimizer), optimizer
     if engine == "fused":
         raise ConfigError(
-            "the fused engine knows GMF, NeuMF and CDAE on the CPU with the cross-entropy: give engine='auto'."
+            "the fused engine knows GMF, NeuMF and CDAE with bce, and MF with bce, bpr and softmax, on the CPU: "
+            "give engine='auto'."
         )
     optimizer = make_adam(model, learning_rate, engine)
     return AutogradStep(model, loss, optimizer), optimizer

@@ -6,14 +6,12 @@ a training may go on by either.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,20 +20,20 @@ from recsieve.cores import one_thread, thread_pool
 from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
-from recsieve.objectives import BCE
+from recsieve.objectives import BCE, Softmax
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.steps.base import Stepped, Stepper
+from recsieve.training.steps.fused_losses import Judged, differentiate, kernel, weigh_groups
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-# Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
-kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-
 
 class FusedStep(Stepper):
     """Makes the training steps of one kind of model on the CPU."""
+
+    objectives: ClassVar[tuple[type, ...]] = (BCE,)
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         self.loss, self.optimizer = loss, optimizer
@@ -49,10 +47,10 @@ class FusedStep(Stepper):
     def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
         """Make Adam's step, given how the mean loss changes with each of the logits that were just made."""
 
-    @staticmethod
-    def applies(model: Model, loss: DenoisedLoss) -> bool:
+    @classmethod
+    def applies(cls, model: Model, loss: DenoisedLoss) -> bool:
         """Whether the loss and the place of the model are known here; any strategy will do."""
-        known = type(loss) is DenoisedLoss and type(loss.objective) is BCE
+        known = type(loss) is DenoisedLoss and type(loss.objective) in cls.objectives
         return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
 
     @staticmethod
@@ -67,18 +65,29 @@ class FusedStep(Stepper):
     @torch.no_grad()
     def _step(self, batch: Batch) -> Stepped:
         self.loss.step += 1
-        labels = batch.labels.numpy()
-        losses, slopes = cross_entropy(self.score(batch), labels)
-        weights = self._first_weights(batch, losses)
+        judged = self.judged(batch)
+        of = judged.of(batch)
+        losses, slopes = differentiate(self.score(batch), batch.labels.numpy(), *judged)
+        weights, selection = self._first_weights(of, losses), self.selection(self.loss.step, len(of))
         by_batch = getattr(self.loss.denoiser, "divides_by", "kept") == "batch"
-        mean = weigh(losses, slopes, labels, weights, *self.selection(self.loss.step, len(batch)), by_batch)
+        groups = judged.heads, judged.n_negatives
+        mean = weigh_groups(losses, slopes, of.labels.numpy(), weights, *selection, by_batch, *groups)
         self.move(batch, slopes)
-        return Stepped([mean], torch.from_numpy(losses), torch.from_numpy(weights), batch.ids)
+        return Stepped([mean], torch.from_numpy(losses), torch.from_numpy(weights), of.ids)
+
+    def judged(self, rows: Batch) -> Judged:
+        """The rows that have a loss: all, or under a pairwise objective the positives that have negatives."""
+        objective = self.loss.objective
+        if not objective.pairwise:
+            return Judged(np.arange(len(rows)), 0, False, 0.0)
+        positive, negative = rows.pairs()
+        temperature = objective.temperature if isinstance(objective, Softmax) else 0.0
+        return Judged(positive.numpy(), negative.shape[1], True, temperature)
 
     def _first_weights(self, batch: Batch, losses: NDArray[np.float32]) -> NDArray[np.float32]:
         """The given weights, and those of a strategy that the kernel does not make itself."""
         if self.is_built_in:
-            return given_weights(batch)
+            return given_weights(batch, only_liked=self.loss.objective.pairwise)
         about = LossBatch(torch.from_numpy(losses), batch.labels, self.loss.step, batch.users, batch.items, batch.ids)
         return self.loss.judge(about, batch.weights).numpy()
 
@@ -125,58 +134,10 @@ class FusedStep(Stepper):
         return 0, denoiser.beta if type(denoiser) is Reweighted else 0.0
 
 
-def given_weights(batch: Batch) -> NDArray[np.float32]:
-    """The weights that came with the data, to be changed; 1 where none came."""
-    return np.ones(len(batch), np.float32) if batch.weights is None else batch.weights.numpy().copy()
-
-
-@kernel
-def cross_entropy(logits, labels):
-    """The cross-entropy of each interaction, as `recsieve.objectives.BCE` has it, and its slope."""
-    losses, slopes = np.empty_like(logits), np.empty_like(logits)
-    for k in range(len(logits)):
-        logit = np.float64(logits[k])
-        small = math.exp(-abs(logit))
-        losses[k] = max(logit, 0.0) - logit * labels[k] + math.log1p(small)
-        slopes[k] = (1.0 if logit >= 0 else small) / (1.0 + small) - labels[k]
-    return losses, slopes
-
-
-@kernel
-def weigh(losses, slopes, labels, weights, n_drop, beta, by_batch):
-    """Turn given weights into final ones, and slopes into those of the mean loss, over what is kept or the batch."""
-    _drop_hardest(losses, labels, weights, n_drop)
-    total, kept = 0.0, 0
-    for k in range(len(losses)):
-        if beta > 0:
-            weights[k] *= np.exp(np.float32(-beta) * losses[k])
-        kept += weights[k] > 0
-        total += weights[k] * losses[k]
-    if by_batch:
-        kept = len(losses)
-    share = np.float32(1 / max(kept, 1))
-    for k in range(len(losses)):
-        slopes[k] *= weights[k] * share
-    return total / max(kept, 1)
-
-
-@kernel
-def _drop_hardest(losses, labels, weights, n_drop):
-    """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
-    if n_drop == 0:
-        return
-    positives = np.flatnonzero(labels > 0)
-    n_drop = min(n_drop, len(positives))
-    threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
-    left = n_drop
-    for k in positives:
-        if losses[k] > threshold:
-            weights[k] = 0
-            left -= 1
-    for k in positives:
-        if left > 0 and losses[k] == threshold:
-            weights[k] = 0
-            left -= 1
+def given_weights(batch: Batch, *, only_liked: bool = False) -> NDArray[np.float32]:
+    """The weights that came with the data, to be changed; 1 where none came; 0 for what has no pair to win."""
+    weights = np.ones(len(batch), np.float32) if batch.weights is None else batch.weights.numpy().copy()
+    return weights * (batch.labels.numpy() > 0) if only_liked else weights
 
 
 @kernel

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE
-from recsieve.models.cdae import DRAW_FACTOR, HASH
+from recsieve.models.hashing import DRAW_FACTOR, HASH
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
-from recsieve.training.steps.fused import FusedStep, kernel, sums_of_others
+from recsieve.training.steps.fused import FusedStep, sums_of_others
+from recsieve.training.steps.fused_losses import kernel
 
 MANY_ROWS = 8192  # from which on it pays to have the decoder, which is most of the work, on another core
 

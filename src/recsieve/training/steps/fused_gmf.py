@@ -15,7 +15,8 @@ from recsieve.models import GMF
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped
-from recsieve.training.steps.fused import FusedStep, cross_entropy, given_weights, kernel, weigh
+from recsieve.training.steps.fused import FusedStep, given_weights
+from recsieve.training.steps.fused_losses import cross_entropy, kernel, weigh
 
 
 class Dense(NamedTuple):

@@ -14,7 +14,8 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import Model, NeuMF
 from recsieve.optim import LAZY_ROWS, LazyAdam
 from recsieve.sampling import Batch
-from recsieve.training.steps.fused import FusedStep, kernel, sums_of_others
+from recsieve.training.steps.fused import FusedStep, sums_of_others
+from recsieve.training.steps.fused_losses import kernel
 
 
 class FusedNeuMF(FusedStep):

@@ -1,0 +1,188 @@
+"""LightGCN: vectors that are averaged over the graph of who met what.
+
+With Â = D^−½ A D^−½ of the graph A between users and items, whose edges are weighted by the interactions' weights, and
+E the vectors that are learned, scores are products of the rows of (E + Â E + … + Â^layers E) / (layers + 1).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from scipy.sparse import block_array, csr_array
+from torch import Tensor, nn
+from torch.nn import functional
+
+from recsieve.data.interactions import CSR
+from recsieve.denoisers import Range
+from recsieve.errors import ConfigError
+from recsieve.models.base import Model, check_l2, mean_squares
+from recsieve.models.scorer import Factors, Scorer
+from recsieve.sampling import Batch
+
+_DEVIATION = 0.1  # of the first vectors, as in the authors' release
+
+
+class LightGCN(Model):
+    """The dot product of vectors that are propagated over the graph of interactions (He et al., 2020).
+
+    An interaction's weight is that of its edge, in its neighbours' degrees too; one of weight 0 is no edge. `l2` is
+    times the mean of ‖user‖² + ‖item‖² over the rows of a batch, before propagation. A step propagates over the whole
+    graph, whatever the batch: large batches make short epochs.
+    """
+
+    search_space: ClassVar[dict[str, Range]] = {
+        "factors": Range(16, 256, whole=True),
+        "layers": Range(1, 4, whole=True),
+        "l2": Range(1e-6, 1e-2),
+    }
+    shardable = False
+    reads_all_profiles = True
+    offsets: Tensor
+    neighbours: Tensor
+    strengths: Tensor
+    item_degrees: Tensor
+    propagated: Tensor | None
+
+    def __init__(
+        self, profiles: CSR, generator: torch.Generator, *, factors: int = 64, layers: int = 3, l2: float = 1e-4
+    ) -> None:
+        super().__init__(profiles)
+        if layers < 1:
+            raise ConfigError(f"layers is {layers}, but without one there is no graph: give 1 or more, or take mf.")
+        check_l2(l2)
+        self.layers, self.l2 = layers, l2
+        vectors = torch.empty(self.n_users + self.n_items, factors).normal_(0, _DEVIATION, generator=generator)
+        self.vectors = nn.Parameter(vectors)  # of the users, then of the items
+        graph = normalised_graph(profiles)
+        # Made from the data, so not part of the state.
+        self.register_buffer("offsets", torch.from_numpy(graph.matrix.indptr), persistent=False)
+        self.register_buffer("neighbours", torch.from_numpy(graph.matrix.indices), persistent=False)
+        self.register_buffer("strengths", torch.from_numpy(graph.matrix.data), persistent=False)
+        self.register_buffer("item_degrees", torch.from_numpy(graph.item_degrees), persistent=False)
+        self.register_buffer("propagated", None, persistent=False)
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        vectors = self._propagate(self.layers)
+        user, item = (functional.embedding(rows, vectors) for rows in (users, items + self.n_users))
+        return (user * item).sum(-1)
+
+    def _propagate(self, layers: int) -> Tensor:
+        """The mean of the vectors of all layers, with gradients: (users + items, factors)."""
+        return _MeanOfLayers.apply(self._graph(self.vectors.dtype), self.vectors, layers)
+
+    def _graph(self, dtype: torch.dtype) -> Tensor:
+        n = self.n_users + self.n_items
+        with warnings.catch_warnings():  # torch calls its CSR a beta, once
+            warnings.filterwarnings("ignore", "Sparse CSR")
+            # Made here from checked data, so that torch need not check it at each step.
+            return torch.sparse_csr_tensor(
+                self.offsets, self.neighbours, self.strengths.to(dtype), (n, n), check_invariants=False
+            )
+
+    def penalty(self, batch: Batch) -> Tensor | None:
+        if self.l2 == 0:
+            return None
+        rows = (batch.users, batch.items + self.n_users)
+        return mean_squares(self.l2, batch, *(functional.embedding(some, self.vectors) for some in rows))
+
+    def train(self, mode: bool = True) -> Self:
+        if mode:
+            self.propagated = None  # the vectors are about to change
+        return super().train(mode)
+
+    @torch.no_grad()
+    def prepare(self) -> Self:
+        self.propagated = self._propagate(self.layers)
+        return self
+
+    def _final(self) -> Tensor:
+        """The propagated vectors, computed once."""
+        if self.propagated is None:
+            self.prepare()
+        assert self.propagated is not None
+        return self.propagated
+
+    def factors(self, users: Tensor) -> Factors:
+        vectors = self._final()
+        return Factors(vectors[users], vectors[self.n_users :])
+
+    @torch.no_grad()
+    def fold_in(self, profiles: csr_array) -> Scorer:
+        """Users who have no vector of their own, only their neighbours'; the items' vectors stay as they are."""
+        degrees = np.asarray(profiles.sum(axis=1)).reshape(-1, 1)
+        strengths = profiles.multiply(_inverse_roots(degrees)).multiply(_inverse_roots(self.item_degrees.numpy()))
+        sums = self.layers * self._propagate(self.layers - 1)[self.n_users :]  # of the layers that reach a user
+        users = torch.from_numpy((strengths.tocsr() @ sums.double().numpy()).astype(np.float32))
+        return _Folded(users / (self.layers + 1), self._final()[self.n_users :])
+
+    def similar(self, items: Tensor) -> Tensor:
+        """The cosine of the items' propagated vectors."""
+        vectors = functional.normalize(self._final()[self.n_users :])
+        return vectors[items] @ vectors.T
+
+
+class _Folded(Scorer):
+    """New users beside the items that were fitted."""
+
+    def __init__(self, users: Tensor, items: Tensor) -> None:
+        super().__init__()
+        self.n_users, self.n_items = len(users), len(items)
+        self._users, self._items = users, items
+
+    def factors(self, users: Tensor) -> Factors:
+        return Factors(self._users[users], self._items)
+
+    @property
+    def title(self) -> str:
+        return "LightGCN"
+
+
+class _MeanOfLayers(torch.autograd.Function):
+    """(1 + Â + … + Â^layers) / (layers + 1) · vectors. Â is symmetric, so the gradient is the same of the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, graph: Tensor, vectors: Tensor, layers: int) -> Tensor:
+        ctx.graph, ctx.layers = graph, layers
+        return _mean_of_layers(graph, vectors, layers)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None]:
+        return None, _mean_of_layers(ctx.graph, gradient, ctx.layers), None
+
+
+def _mean_of_layers(graph: Tensor, vectors: Tensor, layers: int) -> Tensor:
+    layer, total = vectors, vectors.clone()
+    for _ in range(layers):
+        layer = graph @ layer
+        total += layer
+    return total / (layers + 1)
+
+
+class Graph(NamedTuple):
+    """Users and items as nodes, users first."""
+
+    matrix: csr_array  # D^−½ A D^−½, float32
+    item_degrees: np.ndarray
+
+
+def normalised_graph(profiles: CSR) -> Graph:
+    """The graph of interactions, its edges weighted as they are; without those of weight 0."""
+    weights = np.ones(len(profiles.items)) if profiles.weights is None else profiles.weights.astype(np.float64)
+    shape = profiles.n_users, profiles.n_items
+    met = csr_array((weights, profiles.items, profiles.offsets), shape=shape, copy=True)  # zeros leave it in place
+    met.eliminate_zeros()
+    user_degrees, item_degrees = (np.asarray(met.sum(axis=axis)) for axis in (1, 0))
+    met.data *= _inverse_roots(user_degrees)[np.repeat(np.arange(shape[0]), np.diff(met.indptr))]
+    met.data *= _inverse_roots(item_degrees)[met.indices]
+    matrix = block_array([[None, met], [met.T, None]], format="csr").astype(np.float32)
+    matrix.sort_indices()
+    return Graph(matrix, item_degrees)
+
+
+def _inverse_roots(degrees: np.ndarray) -> np.ndarray:
+    """1/√degree; 0 where there is no neighbour."""
+    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees, dtype=np.float64), where=degrees > 0)

@@ -1,0 +1,72 @@
+"""Matrix factorization."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from recsieve.data.interactions import CSR
+from recsieve.denoisers import Range
+from recsieve.errors import ConfigError
+from recsieve.models.base import Model, check_l2, embedding, mean_squares
+from recsieve.models.hashing import DRAW_FACTOR, uniform
+from recsieve.models.scorer import Factors
+from recsieve.sampling import Batch
+
+
+class MF(Model):
+    """The dot product of a user and an item vector (Koren et al., 2009; with `bpr` that of Rendle et al., 2009).
+
+    In training each number of a vector is left out with the probability `dropout` and the rest scaled up, alike
+    wherever the vector comes in a batch. `l2` is times the mean of ‖user‖² + ‖item‖² over the rows of a batch.
+    """
+
+    search_space: ClassVar[dict[str, Range]] = {
+        "factors": Range(16, 256, whole=True),
+        "dropout": Range(0.1, 0.7),
+        "l2": Range(1e-6, 1e-1),
+    }
+    dropout_draw: Tensor
+
+    def __init__(
+        self, profiles: CSR, generator: torch.Generator, *, factors: int = 64, dropout: float = 0.0, l2: float = 0.0
+    ) -> None:
+        super().__init__(profiles)
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"dropout is {dropout}: give the share of a vector to leave out, from 0 to below 1.")
+        check_l2(l2)
+        self.dropout, self.l2 = dropout, l2
+        self.user = embedding("users", profiles, factors, generator)
+        self.item = embedding("items", profiles, factors, generator)
+        # Each dropout draws its own bits from a seed and a counter, so a resumed run goes on with the same ones.
+        self.register_buffer("dropout_draw", torch.randint(2**62, (), generator=generator))
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        user, item = self.user(users), self.item(items)  # (n, factors)
+        if self.training and self.dropout > 0:
+            self.dropout_draw += 1
+            user = user * self._kept(users, user.shape[1])
+            item = item * self._kept(items.long() + self.n_users, item.shape[1])
+        return (user * item).sum(-1)
+
+    def _kept(self, rows: Tensor, factors: int) -> Tensor:
+        """What the numbers of vectors are multiplied by in this draw: 0, or 1 scaled up; items follow users."""
+        distinct, place = rows.unique(return_inverse=True)
+        keys = distinct.long()[:, None] * factors + torch.arange(factors, device=rows.device)
+        kept = uniform(keys + self.dropout_draw * DRAW_FACTOR) >= self.dropout
+        return (kept / (1 - self.dropout))[place]
+
+    def penalty(self, batch: Batch) -> Tensor | None:
+        return mean_squares(self.l2, batch, self.user(batch.users), self.item(batch.items)) if self.l2 > 0 else None
+
+    @torch.no_grad()
+    def factors(self, users: Tensor) -> Factors:
+        return Factors(self.user.weight[users], self.item.weight)
+
+    @torch.no_grad()
+    def similar(self, items: Tensor) -> Tensor:
+        vectors = functional.normalize(self.item.weight)
+        return vectors[items] @ vectors.T

@@ -1,0 +1,134 @@
+"""The losses of a batch, their slopes and weights, in kernels: one a row, or one for a positive and its negatives."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+
+from recsieve.sampling import Batch
+
+# Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
+kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+
+
+class Judged(NamedTuple):
+    """The rows of a batch that have a loss, each followed by the negatives that share it."""
+
+    heads: NDArray[np.int64]
+    n_negatives: int  # 0: each row has a loss of its own, or there are no negatives at all
+    pairwise: bool
+    temperature: float  # of the softmax; 0: BPR
+
+    def of(self, rows: Batch) -> Batch:
+        """The rows that have a loss."""
+        return rows if len(self.heads) == len(rows) else rows.take(torch.from_numpy(self.heads))
+
+
+@kernel
+def differentiate(scores, labels, heads, n_negatives, pairwise, temperature):
+    """A loss for each head, and its slope at each row."""
+    if not pairwise:
+        return cross_entropy(scores, labels)
+    losses, slopes = np.empty(len(heads), np.float32), np.zeros_like(scores)
+    for place in range(len(heads)):
+        group = slice(heads[place], heads[place] + n_negatives + 1)
+        if temperature > 0:
+            losses[place] = _softmax(scores[group], slopes[group], temperature)
+        else:
+            losses[place] = _bpr(scores[group], slopes[group])
+    return losses, slopes
+
+
+@kernel
+def _bpr(scores, slopes):
+    """The loss of a positive, which comes first, as `recsieve.objectives.BPR` has it; fills in the slopes."""
+    loss, total, share = 0.0, 0.0, 1.0 / (len(scores) - 1)
+    for k in range(1, len(scores)):
+        lead = np.float64(scores[0]) - np.float64(scores[k])
+        small = math.exp(-abs(lead))
+        loss += (max(-lead, 0.0) + math.log1p(small)) * share
+        slope = (small if lead >= 0 else 1.0) / (1.0 + small) * share
+        slopes[k] = slope
+        total += slope
+    slopes[0] = -total
+    return loss
+
+
+@kernel
+def _softmax(scores, slopes, temperature):
+    """The loss of a positive, which comes first, as `recsieve.objectives.Softmax` has it; fills in the slopes."""
+    most = np.float64(scores.max())
+    total = 0.0
+    for score in scores:
+        total += math.exp((np.float64(score) - most) / temperature)
+    for k in range(len(scores)):
+        share = math.exp((np.float64(scores[k]) - most) / temperature) / total
+        slopes[k] = (share - 1.0 if k == 0 else share) / temperature
+    return math.log(total) - (np.float64(scores[0]) - most) / temperature
+
+
+@kernel
+def weigh_groups(losses, slopes, labels, weights, n_drop, beta, by_batch, heads, n_negatives):
+    """As `weigh`, where a loss has the slopes of its head and of the negatives that follow."""
+    if n_negatives == 0:
+        return weigh(losses, slopes, labels, weights, n_drop, beta, by_batch)
+    factors = np.ones_like(losses)
+    mean = weigh(losses, factors, labels, weights, n_drop, beta, by_batch)
+    for place in range(len(heads)):
+        for k in range(heads[place], heads[place] + n_negatives + 1):
+            slopes[k] *= factors[place]
+    return mean
+
+
+@kernel
+def cross_entropy(logits, labels):
+    """The cross-entropy of each interaction, as `recsieve.objectives.BCE` has it, and its slope."""
+    losses, slopes = np.empty_like(logits), np.empty_like(logits)
+    for k in range(len(logits)):
+        logit = np.float64(logits[k])
+        small = math.exp(-abs(logit))
+        losses[k] = max(logit, 0.0) - logit * labels[k] + math.log1p(small)
+        slopes[k] = (1.0 if logit >= 0 else small) / (1.0 + small) - labels[k]
+    return losses, slopes
+
+
+@kernel
+def weigh(losses, slopes, labels, weights, n_drop, beta, by_batch):
+    """Turn given weights into final ones, and slopes into those of the mean loss, over what is kept or the batch."""
+    _drop_hardest(losses, labels, weights, n_drop)
+    total, kept = 0.0, 0
+    for k in range(len(losses)):
+        if beta > 0:
+            weights[k] *= np.exp(np.float32(-beta) * losses[k])
+        kept += weights[k] > 0
+        total += weights[k] * losses[k]
+    if by_batch:
+        kept = len(losses)
+    share = np.float32(1 / max(kept, 1))
+    for k in range(len(losses)):
+        slopes[k] *= weights[k] * share
+    return total / max(kept, 1)
+
+
+@kernel
+def _drop_hardest(losses, labels, weights, n_drop):
+    """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
+    if n_drop == 0:
+        return
+    positives = np.flatnonzero(labels > 0)
+    n_drop = min(n_drop, len(positives))
+    threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
+    left = n_drop
+    for k in positives:
+        if losses[k] > threshold:
+            weights[k] = 0
+            left -= 1
+    for k in positives:
+        if left > 0 and losses[k] == threshold:
+            weights[k] = 0
+            left -= 1
