@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
-from recsieve.training.selection import Selection, own_loss
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
