@@ -180,7 +180,7 @@ class Search:
             for _, spec, scorer in shortlist
         ]
         shift = (0.0, 0.0)
-        if log_true is not None:  # without labels, an offset that suits the noisy validation misleads
+        if log_true is not None and fitted:  # without labels, an offset that suits the noisy validation misleads
             for spec, scorer in fitted:
                 self._values |= judge.shifts(spec, scorer, log_true)
             shifted = [(one, of.mean()) for one, of in self._values.values() if one.c or one.gamma]
