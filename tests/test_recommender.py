@@ -281,3 +281,49 @@ def test_a_validation_of_some_users_is_of_the_same_ones_each_time(split):
     assert [event.score for event in fitted[0].validations] == [event.score for event in fitted[1].validations]
     everybody = Recommender(epochs=2).fit(split)
     assert fitted[0].validations[0].score != everybody.validations[0].score
+
+
+@pytest.fixture
+def saved(split, tmp_path):
+    Recommender("popularity").fit(split).save(tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("name", ["config.toml", "metrics.json", "history.parquet", "model.safetensors",
+                                  "ids.parquet", "interactions.parquet", "manifest.json"])  # fmt: skip
+def test_a_run_with_a_changed_file_is_refused_in_one_line(saved, name):
+    content = bytearray((saved / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (saved / name).write_bytes(bytes(content))
+    with pytest.raises(RunError, match="damaged") as error:
+        Recommender.load(saved)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_to_which_a_file_was_added_or_from_which_one_is_gone_is_refused(saved):
+    (saved / "final.safetensors").write_bytes((saved / "model.safetensors").read_bytes())
+    with pytest.raises(RunError, match=r"final.safetensors was added"):
+        Recommender.load(saved)
+    (saved / "final.safetensors").unlink()
+    (saved / "history.parquet").unlink()
+    with pytest.raises(RunError, match=r"history.parquet was removed"):
+        Recommender.load(saved)
+
+
+def test_a_run_under_way_has_no_manifest_and_is_not_opened(saved):
+    (saved / "manifest.json").unlink()
+    with pytest.raises(RunError, match="has not ended: go on with the same command and --resume"):
+        Recommender.load(saved)
+
+
+def test_a_folder_of_version_0_1_opens_with_a_warning(saved, caplog):
+    (saved / "manifest.json").unlink()
+    config = (saved / "config.toml").read_text()
+    (saved / "config.toml").write_text(config.replace("format = 2\n", ""))
+    Recommender.load(saved)
+    assert "written by version 0.1" in caplog.text
+
+
+def test_brackets_in_the_name_of_a_run_are_no_pattern(split, tmp_path):
+    Recommender("popularity").fit(split).save(tmp_path / "x[1]")
+    assert len(Recommender.load(tmp_path / "x[1]").recommend(k=1))

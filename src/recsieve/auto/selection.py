@@ -26,7 +26,7 @@ from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, vi
 from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
 from recsieve.data.interactions import UNKNOWN, Interactions
 from recsieve.data.splitting import Split
-from recsieve.errors import DivergedError
+from recsieve.errors import DivergedError, Interrupted
 from recsieve.files import replacing, write_text
 from recsieve.models import MODELS, Model, Scorer
 from recsieve.models.blend import Blend, Offset
@@ -135,7 +135,7 @@ class Search:
     def _interruptible(self) -> Iterator[None]:
         try:
             yield
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interrupted):
             if not self._values:
                 raise
             log.warning("stopped: the best so far is chosen and fitted.")

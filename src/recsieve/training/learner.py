@@ -61,6 +61,9 @@ class GradientLearner:
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Model:
         with table_factory(empty_table):
             model = self.model(self._profiles(train), torch.Generator(), **self.options)
+        for name, tensor in model.state_dict().items():
+            if name in state and state[name].dtype != tensor.dtype:
+                raise RunError(f"{name} is of type {state[name].dtype}, but the model has {tensor.dtype}.")
         try:
             # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
             model.load_state_dict(state, assign=True)
