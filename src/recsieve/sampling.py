@@ -172,13 +172,18 @@ class Sampler:
         """Batches of an epoch in one piece, from batch `first` to each of `stops`; the next is drawn meanwhile."""
         bounds = self.bounds(epoch, batch_size)
         ranges = list(pairwise([first, *stops]))
-        with ThreadPoolExecutor(1) as other_core:
+        other_core = ThreadPoolExecutor(1)
+        try:
             coming = other_core.submit(self.draw, epoch, bounds[ranges[0][0]], bounds[ranges[0][1]])
             for (start, stop), following in zip(ranges, [*ranges[1:], None], strict=True):
                 rows = coming.result()
                 if following is not None:
                     coming = other_core.submit(self.draw, epoch, bounds[following[0]], bounds[following[1]])
                 yield Chunk(rows, bounds[start : stop + 1] - bounds[start])
+        finally:
+            # Not waited for: an epoch that is left ends when it is collected, perhaps within the start of a thread,
+            # which holds the lock that waiting for another would take.
+            other_core.shutdown(wait=False)
 
     def draw(self, epoch: int, start: int, stop: int) -> Batch:
         """The rows from `start` to `stop` of a shuffled epoch, or this rank's share of them."""
