@@ -30,7 +30,7 @@ class LightGCN(Model):
 
     An interaction's weight is that of its edge, in its neighbours' degrees too; one of weight 0 is no edge. `l2` is
     times the mean of ‖user‖² + ‖item‖² over the rows of a batch, before propagation. A step propagates over the whole
-    graph, whatever the batch: large batches make short epochs.
+    graph, whatever the batch: batches of 4,096 and a learning rate of 0.005 make short epochs and few of them.
     """
 
     search_space: ClassVar[dict[str, Range]] = {
