@@ -4,7 +4,7 @@ python -m benchmarks.models benchmarks/results/models.json findings/ml-100k.toml
 
 Clean-test NDCG@20 on the split of each configuration, fitted on its training part alone. `implicit` minimises another
 objective than iALS as Rendle et al. write it; its regularisation is chosen on validation, and it is held to quality
-and time. It is installed by `pip install implicit`. Times are the smallest of three, after one run that compiles and warms up.
+and time. It is installed by `pip install implicit`. Times are the smallest of three, after a run that compiles.
 """
 
 from __future__ import annotations
