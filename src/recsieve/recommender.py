@@ -20,6 +20,7 @@ from recsieve.auto import Choice, Contest, hold_contest
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
 from recsieve.auto.recipes import Recipe, checkpoint_of
+from recsieve.checking import make_settings
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
@@ -30,7 +31,7 @@ from recsieve.models import Fitting, Scorer
 from recsieve.models.offset import Offset, OffsetScorer
 from recsieve.preparation import check_possible, criterion, make_learner, make_run
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, parse_criterion
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep

@@ -2,10 +2,10 @@ import tomllib
 
 import polars as pl
 import pytest
+from recsieve.experiments.knobs import in_words
 
 from recsieve.errors import ConfigError, RunError
 from recsieve.experiments.config import read_config
-from recsieve.experiments.knobs import in_words
 from recsieve.experiments.search import make_tuning
 from recsieve.experiments.tune import advice, run_tuning
 

@@ -6,10 +6,9 @@ import json
 import sys
 from pathlib import Path
 
+from recsieve.group import join
 from tests.golden.cases import ON_TWO_RANKS
 from tests.golden.run import run
-
-from recsieve.group import join
 
 
 def main(folder: Path) -> None:

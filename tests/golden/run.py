@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
-from tests.golden.cases import STRATEGIES, Case
 from torch import Tensor
 
 from recsieve import Recommender
@@ -25,6 +24,7 @@ from recsieve.data.sharing import share_out
 from recsieve.data.splitting import Split
 from recsieve.group import ALONE, Group
 from recsieve.training import Event, Trained, Validated
+from tests.golden.cases import STRATEGIES, Case
 
 # 36 is a multiple of 1, 2, 3 and 4 and 96 too: with up to 3 negatives no batch border falls into a group, also where
 # batches are by user and somebody who has every item, and so no negatives, stands between others.

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.golden.cases import CASES, ON_TWO_RANKS
 from tests.golden.pin import TRACES
 from tests.golden.run import fingerprint, run

@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from recsieve.training.group_step import GroupStep
 
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import KeepAll, Truncated
@@ -12,7 +13,6 @@ from recsieve.group import ALONE, Group
 from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR
 from recsieve.sampling import Sampler
-from recsieve.training.group_step import GroupStep
 from recsieve.training.steps import PlainStep, make_stepper
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from recsieve.training.selection import own_loss
 
 from recsieve.denoisers import DENOISERS, KeepAll, make_denoiser
 from recsieve.errors import ConfigError, DivergedError, RunError
@@ -10,7 +11,6 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
 from recsieve.training import InteractionMemory, Trained, Training, TrainingPlan, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
-from recsieve.training.selection import own_loss
 
 
 def make_training(data, model="gmf", denoiser="keep-all", memory=None, **plan):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from recsieve.training.memory import InteractionMemory
 
 from recsieve.errors import ConfigError, RunError
-from recsieve.training.memory import InteractionMemory
 
 
 def add(memory, losses, weights, ids):

@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from recsieve.training.stepper import weigh_batch
 from safetensors.torch import load_file
 
 from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log
 from recsieve import Recommender
+from recsieve.checking import make_settings
 from recsieve.denoisers import DENOISERS, make_denoiser
 from recsieve.errors import ConfigError
 from recsieve.evaluation import evaluate
@@ -20,9 +22,7 @@ from recsieve.losses import CascadedLoss, DenoisedLoss
 from recsieve.models import MODELS, NMTR
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
-from recsieve.settings import make_settings
 from recsieve.training.sharded import check_ranks
-from recsieve.training.stepper import weigh_batch
 
 STEPS = 20
 NETWORKS = ("gmf", "neumf", "nmtr")

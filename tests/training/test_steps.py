@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from recsieve.training.fused import FusedStep
 
 from recsieve.denoisers import KeepAll, NegativeFeedback, RandomDrop, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
 from recsieve.sampling import Sampler
 from recsieve.training import fused_cdae, fused_neumf
-from recsieve.training.fused import FusedStep
 from recsieve.training.steps import PlainStep, make_stepper
 
 FUSED = ["gmf", "neumf", "cdae"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recsieve.checking import make_settings
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.experiments.conclusions import conclude, group_runs
@@ -25,7 +26,6 @@ from recsieve.lock import locked
 from recsieve.memory import free_memory
 from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
-from recsieve.settings import make_settings
 
 log = logging.getLogger(__name__)
 

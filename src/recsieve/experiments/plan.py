@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from recsieve.checking import make_settings
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.experiments.config import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy, run_settings
-from recsieve.settings import AUTO, Settings, auto_options, make_settings
+from recsieve.settings import AUTO, Settings, auto_options
 
 Role = Literal["baseline", "strategy", "random control", "popularity control", "oracle"]
 
 PLAIN = Strategy(denoiser="keep-all")
-RATE_KNOBS = ("max_drop_rate", "drop_positives", "ramp_steps", "ramp_epochs", "fidelity")
+RATE_OPTIONS = ("max_drop_rate", "drop_positives", "ramp_steps", "ramp_epochs", "fidelity")
 CONTROLS = ("random-drop", "least-popular-drop")
 ORACLE = "clean training (oracle)"
 
@@ -139,9 +140,9 @@ def _drops(strategy: Strategy) -> bool:
     """Whether it drops a growing share, as T-CE does."""
     if strategy.denoiser == AUTO:
         return False
-    knobs = {field.name for field in fields(DENOISERS[strategy.denoiser])}
-    return {"max_drop_rate", "ramp_steps"} <= knobs
+    options = {field.name for field in fields(DENOISERS[strategy.denoiser])}
+    return {"max_drop_rate", "ramp_steps"} <= options
 
 
 def _rate(strategy: Strategy) -> tuple[tuple[str, int | float | str], ...]:
-    return tuple(sorted((name, value) for name, value in strategy.denoiser_options.items() if name in RATE_KNOBS))
+    return tuple(sorted((name, value) for name, value in strategy.denoiser_options.items() if name in RATE_OPTIONS))

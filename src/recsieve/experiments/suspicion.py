@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.denoisers import InteractionMemory
 from recsieve.evaluation.detection import TOP_SHARE, detection
 from recsieve.evaluation.groups import activity_groups, popularity_groups
-from recsieve.training.memory import InteractionMemory
 
 EPOCHS = frozenset({0, 1, 2, 4, 9, 19, 49, 99})  # a training changes most at first
 # Measures need sorting. Of so many interactions an AUC is known to a few thousandths, and seeds draw others.

@@ -1,9 +1,12 @@
 """Neural matrix factorization."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
+from recsieve.denoisers import Range
 from recsieve.models.base import Model, embedding, output_layer
 
 # Pairs that the perceptron scores at once: few enough that their hidden layers stay in the cache.
@@ -16,6 +19,8 @@ class NeuMF(Model):
     The perceptron has embeddings of four times the factors and three layers that halve each time
     (256→128→64→32 for 32 factors).
     """
+
+    search_space: ClassVar[dict[str, Range]] = {"factors": Range(8, 256, whole=True)}
 
     def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:
         super().__init__(profiles)

@@ -21,11 +21,10 @@ def write_run_page(folder: Path) -> Path:
     lengths = sorted({int(name.partition("@")[2]) for name in test})
     rows = [[name.replace("_", " "), *(test.get(f"{name}@{k}") for k in lengths)] for name in names]
     about = [f"Full ranking for {results['test_users']:,} users, over all items they had not seen."]
-    kept = [f"The weights kept are those after epoch {results['selected']['epoch']:.0f}."]
-    sections = [
-        Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows),
-        Section("The course of the training", kept, chart=loss_chart({"cross-entropy": history}).to_dict()),
-    ]
+    sections = [Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows)]
+    if history.height:  # a closed form has no course
+        kept = [f"The weights kept are those after epoch {results['selected']['epoch']:.0f}."]
+        sections.append(Section("The course of the training", kept, chart=loss_chart({"loss": history}).to_dict()))
     if choice := results.get("choice"):
         sections.insert(1, Section("The choice", choice_lines(choice), HEADER, choice_rows(choice)))
     write_page(folder / "report.html", folder.name, "one training run", sections)
