@@ -73,8 +73,11 @@ def read_config(path: Path, **options: Any) -> ComparisonConfig:
 
 def shared_settings(config: Common, model: str) -> dict[str, Any]:
     """The settings that all trainings of a study of a model have in common."""
-    own = ("objective", "objective_options") if fits_itself(model) else ()
-    return {name: getattr(config, name) for name in Common.model_fields if name not in own}
+    shared = {name: getattr(config, name) for name in Common.model_fields}
+    if not fits_itself(model):
+        return shared
+    own = {"objective", "objective_options"} | ({"select_by"} if config.select_by == "own-loss" else set())
+    return {name: value for name, value in shared.items() if name not in own}  # these it has its own of, or none
 
 
 def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import RunError
+from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
@@ -101,7 +102,7 @@ def run_trial(
     run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))
     run.write_frame(run.path / VALIDATIONS, watch.frame())
     run.write_frame(run.history, recommender.history if recommender.history is not None else pl.DataFrame())
-    if memory is not None:
+    if memory is not None and memory.epochs:  # what is solved has no losses to remember
         run.write_frame(run.path / DETECTION, detection_frame(memory, split.train, cell.settings.seed))
     metrics = {
         "selected": recommender.selected,
@@ -139,7 +140,8 @@ class Watch:
 
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
-        scores["own_loss"] = fitting.validation_loss(self._split.validation)
+        with suppress(ConfigError):  # not every model has one
+            scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
