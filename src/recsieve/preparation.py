@@ -52,7 +52,7 @@ def make_learner(settings: Settings) -> Learner:
     return GradientLearner(
         model,
         settings.model_options,
-        settings.plan(),
+        settings,
         make_objective(settings.objective, settings.objective_options),
         settings.table_learning_rate if settings.shard_tables else None,
     )

@@ -20,6 +20,7 @@ from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan, pars
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
+from recsieve.checking import make_settings
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
@@ -30,7 +31,7 @@ from recsieve.models import Fitting, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, make_learner, make_run
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, parse_criterion, usual_denoiser
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep
@@ -59,7 +60,7 @@ class Recommender:
         if self._denoiser is not None:
             settings |= _describe(self._denoiser)
         else:
-            settings["denoiser"] = denoiser or (AUTO if model == AUTO else "keep-all")
+            settings["denoiser"] = denoiser or usual_denoiser(model)
         self.settings: Settings = make_settings({"model": model, **settings})
         self.model: Scorer | None = None
         self.split: Split | None = None

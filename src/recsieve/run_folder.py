@@ -186,7 +186,8 @@ class RunFolder:
             rows = pl.scan_parquet(self.interactions, glob=False)
             absent = rows.select(pl.col(OPTIONAL).null_count() == pl.len()).collect()
             known = [name for name in OPTIONAL if not absent[name].item()]
-            return Split(**{name: _part(rows, name, known, user_ids, item_ids) for name in PARTS})
+            train, validation, test, noise = (_part(rows, name, known, user_ids, item_ids) for name in PARTS)
+            return Split(train, validation, test, noise)
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:

@@ -31,7 +31,7 @@ class ComparisonResult:
 
     @property
     def answer(self) -> str:
-        """Whether any strategy is better than plain CE, in one sentence."""
+        """Whether any strategy is better than the same model without it, and than the best plain model."""
         return str(self.result["answer"])
 
     @property
@@ -116,7 +116,7 @@ class TuningResult:
 
     @property
     def strategies(self) -> dict[str, dict[str, Any]]:
-        """The best knobs and their validation score, by strategy."""
+        """The best options and their validation score, by strategy."""
         return {entry["denoiser"]: entry for entry in self.result["strategies"]}
 
     @property
@@ -137,7 +137,7 @@ def tune(
     progress: Progress | None = None,
     **options: Any,
 ) -> TuningResult:
-    """Search the knobs of each strategy with equally many trials, on validation alone.
+    """Search the options of a model and of each strategy with equally many trials, on validation alone.
 
     `data` is as for `compare`; `options` are those of `TuningConfig`: model, strategies, trials, epochs and so on.
     Trials that are in `out` already are not repeated.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from recsieve.checking import make_settings
 from recsieve.data.simulation import simulate
 from recsieve.data.world import write_world
 from recsieve.data.world_config import demo_world
 from recsieve.experiments.pool import Progress, run_all
-from recsieve.experiments.run import DataSource, TrainTask
-from recsieve.settings import make_settings
+from recsieve.experiments.run import TrainTask
+from recsieve.experiments.source import DataSource
 
-# The knobs suit a quarter of noise, which is what this shop has.
+# The options suit a quarter of noise, which is what this shop has.
 STRATEGIES: dict[str, dict[str, Any]] = {
     "CE (plain)": {"denoiser": "keep-all"},
     "T-CE": {"denoiser": "truncated", "denoiser_options": {"drop_positives": 0.2}},
