@@ -88,6 +88,7 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
     return {
         **shared_settings(config, model),
         "validation_users": None,  # that is for whoever watches the run
+        "final": False,  # either all are fitted again on more data or none is
         "model": model,
         "model_options": config.model_options.get(model, {}) | strategy.model_options,
         "denoiser": strategy.denoiser,
