@@ -21,7 +21,8 @@ class MF(Model):
     """The dot product of a user and an item vector (Koren et al., 2009; with `bpr` that of Rendle et al., 2009).
 
     In training each number of a vector is left out with the probability `dropout` and the rest scaled up, alike
-    wherever the vector comes in a batch. `l2` is times the mean of ‖user‖² + ‖item‖² over the rows of a batch.
+    wherever the vector comes in a batch: with `softmax` and some 50 negatives, 0.5 is worth a try. `l2` is times the
+    mean of ‖user‖² + ‖item‖² over the rows of a batch.
     """
 
     search_space: ClassVar[dict[str, Range]] = {
