@@ -7,8 +7,8 @@ from typing import Any
 
 from recsieve.experiments.wording import percent
 
-HEADER = ("candidate", "on validation", "against the best plain", "± error", "p", "")
-LISTED = 12
+HEADER = ("candidate", "score", "change", "±", "p", "")
+LISTED = 6
 
 
 def choice_rows(choice: Mapping[str, Any]) -> list[list[Any]]:
@@ -30,7 +30,7 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
     """What was tried and chosen, why, and what denoising is worth, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
     lines = [
-        f"auto fitted {choice['tried']} models and chose {chosen['name']}: {choice['reason']}",
+        f"auto fitted {choice['tried']} models of {choice['planned']} planned and chose {chosen['name']}: {choice['reason']}",
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
         + (f"; popularity alone has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
         _worth_of_denoising(choice),
