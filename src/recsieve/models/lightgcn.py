@@ -33,8 +33,8 @@ class LightGCN(Model):
     graph, whatever the batch: batches of 4,096 and a learning rate of 0.005 make short epochs and few of them.
     """
 
-    # What `auto` trains it with: the best of a few settings on the validation part of ml-100k.
-    training: ClassVar[dict[str, Any]] = {"objective": "bpr", "learning_rate": 5e-3, "batch_size": 4096}
+    # The settings that `auto` trains it with: the best of a few settings on the validation part of ml-100k.
+    suits: ClassVar[dict[str, Any]] = {"objective": "bpr", "learning_rate": 5e-3, "batch_size": 4096}
     search_space: ClassVar[dict[str, Range]] = {
         "factors": Range(16, 256, whole=True),
         "layers": Range(1, 4, whole=True),

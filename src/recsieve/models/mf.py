@@ -30,8 +30,8 @@ class MF(Model):
         "dropout": Range(0.1, 0.7),
         "l2": Range(1e-6, 1e-1),
     }
-    # What `auto` trains it with: the best of a few settings on the validation part of ml-100k.
-    training: ClassVar[dict[str, Any]] = {"objective": "softmax", "negatives": 50, "batch_size": 8192}
+    # The settings that `auto` trains it with: the best of a few settings on the validation part of ml-100k.
+    suits: ClassVar[dict[str, Any]] = {"objective": "softmax", "negatives": 50, "batch_size": 8192}
     dropout_draw: Tensor
 
     def __init__(

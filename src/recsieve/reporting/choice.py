@@ -14,9 +14,7 @@ LISTED = 6
 def choice_rows(choice: Mapping[str, Any]) -> list[list[Any]]:
     """A row for each of the best candidates, the best first, and for what was chosen and the best plain model."""
     marks = {choice["plain"]["name"]: "best plain", choice["chosen"]["name"]: "chosen"}
-    shown = [
-        one for place, one in enumerate(choice["candidates"]) if place < LISTED or one["name"] in marks
-    ]  # fmt: skip
+    shown = [one for place, one in enumerate(choice["candidates"]) if place < LISTED or one["name"] in marks]
     return [
         [
             one["name"], one["score"], percent(one["change"]), f"{100 * one['error']:.1f} %", f"{one['p_value']:.2g}",
@@ -30,7 +28,8 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
     """What was tried and chosen, why, and what denoising is worth, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
     lines = [
-        f"auto fitted {choice['tried']} models of {choice['planned']} planned and chose {chosen['name']}: {choice['reason']}",
+        f"auto fitted {choice['tried']} models ({choice['planned']} plain ones were planned) and chose "
+        f"{chosen['name']}: {choice['reason']}",
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
         + (f"; popularity alone has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
         _worth_of_denoising(choice),
