@@ -14,18 +14,18 @@ from recsieve.testing.promises import close, promise
 
 def check_scorer(scorer: Scorer) -> None:
     """Check scores of all items, for any users, and what else a fitted model may answer."""
-    everybody = all_scores(scorer)
+    everybody = all_scores(scorer).clone()
     promise(
         everybody.shape == (scorer.n_users, scorer.n_items),
         f"score gives a number for each user and each item: of {scorer.n_users} and {scorer.n_items} came the shape "
         f"{tuple(everybody.shape)}.",
     )
     promise(everybody.isfinite().all(), "scores are finite, also of users and items without interactions.")
-    promise(not everybody.requires_grad, "score records no gradients.")
+    promise(not all_scores(scorer).requires_grad, "score records no gradients.")
     some = torch.tensor([7, 0, 7, scorer.n_users - 1])
     promise(close(scorer.score(some), everybody[some]), "users may come in any order, and again.")
     promise(scorer.score(some[:0]).shape == (0, scorer.n_items), "no users get no scores.")
-    scorer.score(some).fill_(-1.0)
+    all_scores(scorer).detach().fill_(-1.0)
     promise(torch.equal(all_scores(scorer), everybody), "scores are in memory of their own, and the same each time.")
     _check_factors(scorer, some, everybody[some])
     promise(scorer.log_score(some).isfinite().all(), "log_score is finite.")
