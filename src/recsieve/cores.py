@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -17,6 +18,13 @@ def thread_pool(n_threads: int) -> ThreadPoolExecutor:
 def _settle() -> None:
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
+
+
+class InThisThread(Executor):
+    """Does the work where it is asked for, and changes nothing of torch's threads, which are those of the process."""
+
+    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **options: Any) -> Iterator[Any]:
+        return map(fn, *iterables)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -49,6 +50,15 @@ class Offset(nn.Module):
         logits += self.noise_users[users, None]
         return self.item - self.strength * functional.softplus(logits)
 
+    def of_new_users(self, n_users: int) -> Offset:
+        """The offset of users of whom nothing is known: their part of P's logit is the mean of the fitted users'."""
+        if self.noise_users is None:
+            return self
+        noise = {name: getattr(self, f"noise_{name}") for name in NOISE}
+        for name in ("users", "user_factors"):
+            noise[name] = noise[name].mean(dim=0).expand(n_users, *noise[name].shape[1:])
+        return Offset(self.item, noise, float(self.strength))
+
 
 class Blend(Scorer):
     """A weighted sum of the scores of fitted models, each brought to mean 0 and deviation 1 for each user.
@@ -83,6 +93,27 @@ class Blend(Scorer):
             offset = self.offset(users)
             scores = [part.log_score(users) + offset for part in self.scorers]
         return scores[0] if len(scores) == 1 else blended(scores, self._weights)
+
+    def fold_in(self, profiles: csr_array) -> Blend:
+        parts = [part.fold_in(profiles) for part in self.scorers]
+        offset = None if self.offset is None else self.offset.of_new_users(profiles.shape[0])
+        return Blend(parts, self._weights, offset)
+
+    def similar(self, items: Tensor) -> Tensor:
+        """As alike as the parts say, weighted and standardised as their scores are."""
+        alike = [part.similar(items) for part in self.scorers]
+        return alike[0] if len(alike) == 1 else blended(alike, self._weights)
+
+    @torch.no_grad()
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        """Those of the parts, before logarithm and offset, in units of the deviation of a part's scores."""
+        parts = [part.contributions(profile, items) for part in self.scorers]
+        if len(parts) == 1:
+            return parts[0]
+        user = torch.zeros(1, dtype=torch.int64)
+        deviations = [part.fold_in(profile).score(user).std().clamp(min=1e-12) for part in self.scorers]
+        shares = [weight / deviation for weight, deviation in zip(self._weights, deviations, strict=True)]
+        return torch.stack([share * part for share, part in zip(shares, parts, strict=True)]).sum(0)
 
     @property
     def title(self) -> str:

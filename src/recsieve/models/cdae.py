@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor, nn
+from torch.nn import functional
 
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.base import Model, embedding
 from recsieve.models.hashing import DRAW_FACTOR, uniform
+from recsieve.models.new_users import FoldedUsers, cosines
 from recsieve.models.scorer import Factors
+from recsieve.models.state import checked_profiles
 
 # Each with its derivative, as a function of what it gives.
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
@@ -98,3 +103,26 @@ class CDAE(Model):
         hidden = self.encode(users)
         self.train(was_training)
         return Factors(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1))
+
+    @torch.no_grad()
+    def fold_in(self, profiles: csr_array) -> FoldedUsers:
+        """Users whose profiles are encoded as those of the fitted ones, with the mean of their own vectors."""
+        hidden = self._encode_new(checked_profiles(profiles, self.n_items))
+        return FoldedUsers(Factors(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1)), self.title)
+
+    def _encode_new(self, profiles: csr_array) -> Tensor:
+        items, starts = (torch.from_numpy(part.astype(np.int64)) for part in (profiles.indices, profiles.indptr[:-1]))
+        bags = functional.embedding_bag(items, self.encoder.weight, starts, mode="sum")
+        return self.activation(bags + self.user.weight.mean(dim=0) + self.hidden_bias)
+
+    @torch.no_grad()
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        """To first order: what an item adds to the hidden vector, where that stands."""
+        profile = checked_profiles(profile, self.n_items)
+        slopes = self.activation_derivative(self._encode_new(profile))  # (1, factors)
+        met = self.encoder.weight[torch.from_numpy(profile.indices.astype(np.int64))]
+        return (self.decoder.weight[items] * slopes) @ met.T
+
+    def similar(self, items: Tensor) -> Tensor:
+        """The cosine of the vectors by which items are decoded."""
+        return cosines(self.decoder.weight, items)

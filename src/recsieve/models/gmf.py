@@ -3,12 +3,15 @@
 from typing import ClassVar
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.models.base import Model, embedding, output_layer
+from recsieve.models.new_users import FoldedUsers, Prior, cosines, dot_contributions, solve_users
 from recsieve.models.scorer import Factors
+from recsieve.models.state import checked_profiles
 
 
 class GMF(Model):
@@ -30,3 +33,20 @@ class GMF(Model):
     def factors(self, users: Tensor) -> Factors:
         vectors = self.user.weight[users] * self.output.weight
         return Factors(vectors, self.item.weight, constant=self.output.bias.item())
+
+    @torch.no_grad()
+    def fold_in(self, profiles: csr_array) -> FoldedUsers:
+        bias = self.output.bias.item()
+        weighted = self.user.weight * self.output.weight
+        users = solve_users(checked_profiles(profiles, self.n_items), Prior.of(weighted), self.item.weight, bias)
+        return FoldedUsers(Factors(users, self.item.weight.detach(), constant=bias), self.title)
+
+    @torch.no_grad()
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        weighted, bias = self.user.weight * self.output.weight, self.output.bias.item()
+        return dot_contributions(checked_profiles(profile, self.n_items), items, weighted, self.item.weight, bias)
+
+    @torch.no_grad()
+    def similar(self, items: Tensor) -> Tensor:
+        """The cosine of the items' vectors, each number weighted as in the scores."""
+        return cosines(self.item.weight * self.output.weight, items)

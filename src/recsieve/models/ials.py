@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from recsieve.cores import one_thread, thread_pool
+from recsieve.cores import InThisThread, one_thread, thread_pool
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import require_one_process
-from recsieve.models.ials_solver import Side, dot_products, rotate, solve
+from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve
 from recsieve.models.learner import Fitting, Run
+from recsieve.models.new_users import cosines
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked, checked_profiles
 
@@ -231,14 +232,27 @@ class FactorScorer(Scorer):
         alpha0 = self._options.alpha0
         l2 = (self._options.l2 * (profiles.sum(axis=1) + alpha0 * self.n_items)).astype(np.float32)
         confidences, prior = profiles.data.astype(np.float32), alpha0 * _diagonal(self.items)
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            solve(users, self.items, side, confidences, prior, l2, FOLD_IN_STEPS, cores)
+        equations = (users, self.items, side, confidences, prior, l2, FOLD_IN_STEPS)
+        if len(users) <= ROWS:  # as a service asks, from several threads at once
+            solve(*equations, InThisThread())
+        else:
+            with one_thread() as n_threads, thread_pool(n_threads) as cores:
+                solve(*equations, cores)
         return FactorScorer(users, self.items, self._options)
 
     def similar(self, items: Tensor) -> Tensor:
         """The cosine of the items' vectors."""
-        vectors = torch.nn.functional.normalize(self.items)
-        return vectors[items] @ vectors.T
+        return cosines(self.items, items)
+
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        """The parts of a folded-in score, h_j·A⁻¹·c_i·h_i, with A as in the equations of `ials_solver`."""
+        profile = checked_profiles(profile, self.n_items)
+        confidences, vectors = torch.from_numpy(profile.data).double(), self.items.double()
+        met = vectors[torch.from_numpy(profile.indices.astype(np.int64))]  # (entries, factors)
+        alpha0 = self._options.alpha0
+        own = alpha0 * _diagonal(self.items) + self._options.l2 * (confidences.sum() + alpha0 * self.n_items)
+        equations = torch.diag(own.double()) + (met.T * confidences) @ met
+        return (vectors[items] @ torch.linalg.solve(equations, met.T * confidences)).float()
 
     @property
     def title(self) -> str:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from recsieve.data.codes import blocks
 
-_ROWS = 256  # that a thread takes at once
+ROWS = 256  # that a thread takes at once
 _TABLE_ROWS = 8192  # of a table of vectors that are multiplied at once
 _CONVERGED = 1e-12  # of a squared residual, beside that at the start
 
@@ -77,7 +77,7 @@ def solve(
             solved.numpy(),
         )  # fmt: skip
 
-    list(cores.map(solve_rows, blocks(len(solved), _ROWS)))
+    list(cores.map(solve_rows, blocks(len(solved), ROWS)))
 
 
 def dot_products(users: Tensor, items: Tensor, side: Side, cores: Executor) -> NDArray[np.float32]:
@@ -87,7 +87,7 @@ def dot_products(users: Tensor, items: Tensor, side: Side, cores: Executor) -> N
     def fill(rows: slice) -> None:
         _dot_products(rows.start, rows.stop, *side, users.numpy(), items.numpy(), scores)
 
-    list(cores.map(fill, blocks(len(users), _ROWS)))
+    list(cores.map(fill, blocks(len(users), ROWS)))
     return scores
 
 

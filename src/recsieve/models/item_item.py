@@ -48,6 +48,12 @@ class ItemItemScorer(Scorer):
     def title(self) -> str:
         return self._title
 
+    def _read(self, profile: csr_array) -> tuple[Tensor, Tensor]:
+        """The items of a profile, and their values."""
+        profile = checked_profiles(profile, self.n_items)
+        values = self._as_profile(profile.data.astype(np.float32, copy=False))
+        return torch.from_numpy(profile.indices.astype(np.int64)), torch.from_numpy(values)
+
     @abstractmethod
     def _add(self, users: NDArray, offsets: NDArray, items: NDArray, values: NDArray, scores: NDArray) -> None:
         """Add the weights of what users have to their scores."""
@@ -75,6 +81,10 @@ class DenseItemScorer(ItemItemScorer):
 
     def similar(self, items: Tensor) -> Tensor:
         return self.weights[:, items].T
+
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        met, values = self._read(profile)
+        return values * self.weights[met[:, None], items].T
 
 
 class SparseItemScorer(ItemItemScorer):
@@ -110,6 +120,12 @@ class SparseItemScorer(ItemItemScorer):
         offsets, neighbours, values = self._rows()
         weights = csr_array((values, neighbours, offsets), shape=(self.n_items, self.n_items))
         return torch.from_numpy(weights[:, items.numpy()].T.toarray())
+
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        met, values = self._read(profile)
+        offsets, neighbours, weights = self._rows()
+        rows = csr_array((weights, neighbours, offsets), shape=(self.n_items, self.n_items))[met.numpy()]
+        return values * torch.from_numpy(rows[:, items.numpy()].toarray()).T
 
 
 @njit(cache=True, nogil=True)

@@ -19,7 +19,9 @@ from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.errors import ConfigError
 from recsieve.models.base import Model, check_l2, mean_squares
+from recsieve.models.new_users import FoldedUsers, cosines
 from recsieve.models.scorer import Factors, Scorer
+from recsieve.models.state import checked_profiles
 from recsieve.sampling import Batch
 
 _DEVIATION = 0.1  # of the first vectors, as in the authors' release
@@ -47,6 +49,7 @@ class LightGCN(Model):
     strengths: Tensor
     item_degrees: Tensor
     propagated: Tensor | None
+    reaching: Tensor | None
 
     def __init__(
         self, profiles: CSR, generator: torch.Generator, *, factors: int = 64, layers: int = 3, l2: float = 1e-4
@@ -65,6 +68,7 @@ class LightGCN(Model):
         self.register_buffer("strengths", torch.from_numpy(graph.matrix.data), persistent=False)
         self.register_buffer("item_degrees", torch.from_numpy(graph.item_degrees), persistent=False)
         self.register_buffer("propagated", None, persistent=False)
+        self.register_buffer("reaching", None, persistent=False)
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
         vectors = self._propagate(self.layers)
@@ -92,7 +96,7 @@ class LightGCN(Model):
 
     def train(self, mode: bool = True) -> Self:
         if mode:
-            self.propagated = None  # the vectors are about to change
+            self.propagated = self.reaching = None  # the vectors are about to change
         return super().train(mode)
 
     @torch.no_grad()
@@ -114,32 +118,31 @@ class LightGCN(Model):
     @torch.no_grad()
     def fold_in(self, profiles: csr_array) -> Scorer:
         """Users who have no vector of their own, only their neighbours'; the items' vectors stay as they are."""
+        profiles = checked_profiles(profiles, self.n_items)
+        users = torch.from_numpy((self._edges(profiles) @ self._reaching().double().numpy()).astype(np.float32))
+        return FoldedUsers(Factors(users, self._final()[self.n_users :]), self.title)
+
+    def _edges(self, profiles: csr_array) -> csr_array:
+        """The normalised edges between new users and items."""
         degrees = np.asarray(profiles.sum(axis=1)).reshape(-1, 1)
-        strengths = profiles.multiply(_inverse_roots(degrees)).multiply(_inverse_roots(self.item_degrees.numpy()))
-        sums = self.layers * self._propagate(self.layers - 1)[self.n_users :]  # of the layers that reach a user
-        users = torch.from_numpy((strengths.tocsr() @ sums.double().numpy()).astype(np.float32))
-        return _Folded(users / (self.layers + 1), self._final()[self.n_users :])
+        return profiles.multiply(_inverse_roots(degrees)).multiply(_inverse_roots(self.item_degrees.numpy())).tocsr()
+
+    def _reaching(self) -> Tensor:
+        """What of the items reaches a user over one edge, in all layers; computed once."""
+        if self.reaching is None:
+            self.reaching = self._propagate(self.layers - 1)[self.n_users :] * self.layers / (self.layers + 1)
+        return self.reaching
+
+    @torch.no_grad()
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        """What comes over each edge; the rest of a fitted user's score is that of their own vector."""
+        edges = self._edges(checked_profiles(profile, self.n_items))
+        met, strengths = torch.from_numpy(edges.indices.astype(np.int64)), torch.from_numpy(edges.data).float()
+        return self._final()[self.n_users :][items] @ (self._reaching()[met] * strengths[:, None]).T
 
     def similar(self, items: Tensor) -> Tensor:
         """The cosine of the items' propagated vectors."""
-        vectors = functional.normalize(self._final()[self.n_users :])
-        return vectors[items] @ vectors.T
-
-
-class _Folded(Scorer):
-    """New users beside the items that were fitted."""
-
-    def __init__(self, users: Tensor, items: Tensor) -> None:
-        super().__init__()
-        self.n_users, self.n_items = len(users), len(items)
-        self._users, self._items = users, items
-
-    def factors(self, users: Tensor) -> Factors:
-        return Factors(self._users[users], self._items)
-
-    @property
-    def title(self) -> str:
-        return "LightGCN"
+        return cosines(self._final()[self.n_users :], items)
 
 
 class _MeanOfLayers(torch.autograd.Function):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
-from torch.nn import functional
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.denoisers import Range
 from recsieve.errors import ConfigError
 from recsieve.models.base import Model, check_l2, embedding, mean_squares
 from recsieve.models.hashing import DRAW_FACTOR, uniform
+from recsieve.models.new_users import FoldedUsers, Prior, cosines, dot_contributions, solve_users
 from recsieve.models.scorer import Factors
+from recsieve.models.state import checked_profiles
 from recsieve.sampling import Batch
 
 
@@ -74,7 +76,13 @@ class MF(Model):
     def factors(self, users: Tensor) -> Factors:
         return Factors(self.user.weight[users], self.item.weight)
 
-    @torch.no_grad()
+    def fold_in(self, profiles: csr_array) -> FoldedUsers:
+        profiles = checked_profiles(profiles, self.n_items)
+        users = solve_users(profiles, Prior.of(self.user.weight), self.item.weight)
+        return FoldedUsers(Factors(users, self.item.weight.detach()), self.title)
+
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        return dot_contributions(checked_profiles(profile, self.n_items), items, self.user.weight, self.item.weight)
+
     def similar(self, items: Tensor) -> Tensor:
-        vectors = functional.normalize(self.item.weight)
-        return vectors[items] @ vectors.T
+        return cosines(self.item.weight, items)

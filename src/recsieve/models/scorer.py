@@ -61,11 +61,24 @@ class Scorer(nn.Module, ABC):
 
     def fold_in(self, profiles: csr_array) -> Scorer:
         """A scorer of users that were not fitted, from their items: rows of weights, (new users, items)."""
-        raise ConfigError(f"{self.title} cannot score users that it was not fitted on: give ease, ials or itemknn.")
+        raise ConfigError(
+            f"{self.title} cannot score users that it was not fitted on: give a run of another model, such as ease."
+        )
 
     def similar(self, items: Tensor) -> Tensor:
         """How alike all items are to some: (n,) -> (n, items); larger is more alike."""
-        raise ConfigError(f"{self.title} does not know which items are alike: give ease, ials or itemknn.")
+        raise ConfigError(
+            f"{self.title} does not know which items are alike: give a run of another model, such as ease."
+        )
+
+    def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
+        """What each item of a profile adds to the scores of some items: (1, items), (n,) -> (n, profile's entries).
+
+        The larger, the more it speaks for the item; what they leave of a score does not come from single items.
+        """
+        raise ConfigError(
+            f"{self.title} cannot say which items speak for another: give a run of another model, such as ease."
+        )
 
     def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
         """A scorer with all that ranking for some users takes in this process, and what they are called in it."""
