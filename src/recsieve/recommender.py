@@ -141,10 +141,11 @@ class Recommender:
         selection = self.select(split, progress=progress, checkpoint=checkpoint, resume=resume)
         self.choice, self.split, self._trust = selection.choice, split, selection.trust
         chosen = selection.choice.chosen
-        self.selected = {"score": chosen.score, "epoch": max(selection.choice.epochs.values())}
+        epochs = max(selection.choice.epochs[spec.slug] for spec in chosen.candidate.specs)
+        self.selected = {"score": chosen.score, "epoch": epochs}
         self.converged = True
         folder = None if checkpoint is None else checkpoint.parent
-        refit = partial(self._refit, folder=folder, resume=resume, progress=progress)
+        refit = partial(self.refit, folder=folder, resume=resume, progress=progress)
         final = self.settings.final is not False
         self.model = selection.scorer("validated" if final else "train", refit)
         self.final = selection.scorer("all", refit) if final else None
@@ -186,9 +187,9 @@ class Recommender:
             plan.write(path)
         return plan
 
-    def _refit(
+    def refit(
         self, spec: Spec, data: Interactions, epochs: float, stage: Stage,
-        *, folder: Path | None, resume: bool, progress: Callable[[Event], None] | None,
+        *, folder: Path | None = None, resume: bool = False, progress: Callable[[Event], None] | None = None,
     ) -> Scorer:  # fmt: skip
         """Fit one model for a given number of epochs, on the data of a stage."""
         nothing = data.take(slice(0))

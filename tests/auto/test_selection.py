@@ -6,6 +6,7 @@ import pytest
 from recsieve import Recommender
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores
+from recsieve.auto import Spec
 from recsieve.auto import selection as selections
 from recsieve.auto.noise import NoiseEstimate
 from recsieve.data.interactions import UNKNOWN
@@ -46,6 +47,20 @@ def test_without_labels_no_offset_can_mislead(split, seen_labels):
     assert seen_labels == []
     assert not any(one.candidate.c or one.candidate.gamma for one in choice.candidates)
     assert choice.criterion == "NDCG@5"
+
+
+def test_a_number_of_trials_is_kept_whatever_time_it_takes(split, seen_labels):
+    slow, quick = (Recommender(**QUICK, budget=budget).select(split).choice for budget in ("0.001s", "1h"))
+    assert slow == quick
+
+
+def test_other_candidates_can_be_fitted_again_to_be_held_against_the_choice(split, seen_labels):
+    recommender = Recommender(**QUICK)
+    selection = recommender.select(split)
+    plain = selection.choice.plain.candidate
+    scorer = selection.scorer("validated", recommender.refit, plain)
+    assert len(scorer.scorers) == 1
+    assert scorer.offset is None
 
 
 def test_only_the_share_of_labels_that_may_be_seen_is_used(split, seen_labels):
@@ -119,6 +134,11 @@ def test_a_named_model_is_chosen_with_or_without_strategies(split, seen_labels):
     recommender = Recommender("gmf", "auto", **QUICK | {"candidates": []}).fit(split)
     names = {spec.denoiser for one in recommender.choice.candidates for spec in one.candidate.specs}
     assert {"keep-all", "truncated", "reweighted"} <= names
+
+
+def test_without_denoising_nothing_is_said_of_weights():
+    weighted = Spec("ease", {"l2": 5.0, "weights": "targets"}, weighted=True)
+    assert weighted.without_denoising() == Spec("ease", {"l2": 5.0})
 
 
 def test_auto_judges_by_itself_and_needs_validation(split):

@@ -47,7 +47,7 @@ class Choice:
     evidence: str  # what is known of noise, and from where
     tried: int
     planned: int
-    epochs: dict[str, float]  # for which each chosen model was fitted, by its slug
+    epochs: dict[str, float]  # for which each model was fitted, by its slug
     candidates: tuple[Rated, ...]
 
     def as_dict(self) -> dict[str, Any]:

@@ -59,25 +59,21 @@ class Selection:
     noise: NoiseEstimate | None
     trust: Trust | None  # where a chosen model counts interactions by it
 
-    def scorer(self, stage: Stage, refit: Refit) -> Blend:
-        """What was chosen, fitted on the data of a stage."""
-        candidate = self.choice.chosen.candidate
+    def scorer(self, stage: Stage, refit: Refit, candidate: Candidate | None = None) -> Blend:
+        """What was chosen, or another candidate without noise weights, fitted on the data of a stage."""
+        one, epochs = candidate or self.choice.chosen.candidate, self.choice.epochs
         parts = [
-            refit(spec, stage_data(self.split, stage, self.trust if spec.weighted else None), self._epochs(spec), stage)
-            for spec in candidate.specs
+            refit(spec, stage_data(self.split, stage, self.trust if spec.weighted else None), epochs[spec.slug], stage)
+            for spec in one.specs
         ]
-        return Blend(parts, candidate.weights, self.offset(stage_data(self.split, stage)))
+        return Blend(parts, one.weights, self._offset(one, stage_data(self.split, stage)))
 
-    def offset(self, data: Interactions) -> Offset | None:
+    def _offset(self, one: Candidate, data: Interactions) -> Offset | None:
         """What is added to the scores, where anything is."""
-        one = self.choice.chosen.candidate
         if not one.c and not one.gamma:
             return None
         tensors = logit_tensors(self.noise.pairs) if one.c and self.noise is not None else None
         return Offset(one.gamma * log_popularity(data), tensors, one.c or 1.0)
-
-    def _epochs(self, spec: Spec) -> float:
-        return self.choice.epochs[spec.slug]
 
 
 class Search:
@@ -103,7 +99,7 @@ class Search:
         judge = self._judge(noise)
         with self._interruptible():
             for planned in plan.fits:
-                if self._values and plan.trials is None and not self._affords(planned.seconds, plan, SEARCH_SHARE):
+                if self._values and not self._affords(planned.seconds, plan, SEARCH_SHARE):
                     continue
                 begin(planned.spec.name)
                 self._try(planned.spec, judge, trust)
@@ -129,7 +125,9 @@ class Search:
         return Judge(held_out, self._split.train, truth_of(held_out, doubts), self._k, self._seed)
 
     def _affords(self, seconds: float, plan: Plan, share: float) -> bool:
-        return not self._stopped and time.monotonic() - self._started + seconds <= share * plan.budget
+        """Whether there is time for more; with a number of trials there always is, so that no number depends on it."""
+        in_time = plan.trials is not None or time.monotonic() - self._started + seconds <= share * plan.budget
+        return in_time and not self._stopped
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -200,7 +198,7 @@ class Search:
             chosen, by_name[best_plain(self._values)], _counterpart(chosen, by_name),
             None if popularity is None else popularity.score, reason, criterion,
             int((labels_of(self._split.train) != UNKNOWN).sum()), evidence, tried, planned,
-            {spec.slug: self._epochs[spec.slug] for spec in chosen.candidate.specs}, rated,
+            self._epochs, rated,
         )  # fmt: skip
         if self._folder is not None:
             write_text(self._folder / "choice.json", json.dumps(choice.as_dict()) + "\n")
