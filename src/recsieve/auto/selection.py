@@ -109,7 +109,7 @@ class Search:
         log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
         with self._interruptible():
             self._try_rankings(judge, trust, log_true)
-        return self._choose(noise, trust, evidence, tried, len(plan.fits))
+        return self._choose(judge, noise, trust, evidence, tried, len(plan.fits))
 
     def _look_for_noise(self, begin: Callable[[str], None]) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
@@ -187,7 +187,13 @@ class Search:
         self._values |= judge.blends(fitted, log_true, shift)
 
     def _choose(
-        self, noise: NoiseEstimate | None, trust: Trust | None, evidence: str, tried: int, planned: int
+        self,
+        judge: Judge,
+        noise: NoiseEstimate | None,
+        trust: Trust | None,
+        evidence: str,
+        tried: int,
+        planned: int,
     ) -> Selection:
         criterion = f"NDCG@{self._k}" if noise is None else f"expected clean NDCG@{self._k}"
         rated = rate(self._values, self._seed)
@@ -195,7 +201,7 @@ class Search:
         by_name = {one.name: one for one in rated}
         popularity = by_name.get("popularity")
         choice = Choice(
-            chosen, by_name[best_plain(self._values)], _counterpart(chosen, by_name),
+            chosen, by_name[best_plain(self._values)], self._without_denoising(chosen, by_name, judge),
             None if popularity is None else popularity.score, reason, criterion,
             int((labels_of(self._split.train) != UNKNOWN).sum()), evidence, tried, planned,
             self._epochs, rated,
@@ -204,6 +210,20 @@ class Search:
             write_text(self._folder / "choice.json", json.dumps(choice.as_dict()) + "\n")
         weighted = any(spec.weighted for spec in chosen.candidate.specs)
         return Selection(choice, self._given, noise, trust if weighted else None)
+
+    def _without_denoising(self, chosen: Rated, by_name: dict[str, Rated], judge: Judge) -> Rated | None:
+        """What was chosen without what it does about noise, where it does anything."""
+        if not chosen.candidate.denoises:
+            return None
+        one = chosen.candidate.without_denoising()
+        if one.name in by_name:
+            return by_name[one.name]
+        parts = [self._fit(spec, self._split).trained() for spec in one.specs]
+        offset = Offset(one.gamma * log_popularity(self._split.train)) if one.gamma else None
+        of_users, plain = judge.value(Blend(parts, one.weights, offset)), self._values[best_plain(self._values)][1]
+        base = float(plain.mean()) or np.inf
+        error = float((of_users - plain).std()) / np.sqrt(len(plain)) / base
+        return Rated(one, float(of_users.mean()), float((of_users - plain).mean()) / base, error, 1.0)
 
     def again(self) -> Selection | None:
         """The choice that was made before this run was stopped, if it had come so far."""
@@ -239,11 +259,6 @@ class Search:
                 return file.get_tensor("values"), float(file.metadata()["epochs"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None  # missing or damaged: fitted again
-
-
-def _counterpart(chosen: Rated, by_name: dict[str, Rated]) -> Rated | None:
-    """What was chosen without what it does about noise, where that was judged too."""
-    return by_name.get(chosen.candidate.without_denoising().name) if chosen.candidate.denoises else None
 
 
 def _weighted(spec: Spec) -> list[Spec]:
