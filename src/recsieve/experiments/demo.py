@@ -13,8 +13,8 @@ from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import TrainTask
 from recsieve.experiments.source import DataSource
 
-# The options suit a quarter of noise, which is what this shop has. Nothing is fitted again with validation data: all are
-# trained on the same.
+# The options suit a quarter of noise, which is what this shop has. Nothing is fitted again with validation data, so
+# that all are trained on the same.
 RUNS: dict[str, dict[str, Any]] = {
     "GMF, CE": {"model": "gmf", "denoiser": "keep-all"},
     "GMF, T-CE": {"model": "gmf", "denoiser": "truncated", "denoiser_options": {"drop_positives": 0.2}},
