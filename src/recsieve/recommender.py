@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,17 +21,20 @@ from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
 from recsieve.auto.recipes import Recipe, checkpoint_of
 from recsieve.checking import make_settings
+from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
+from recsieve.data.tables import Source
 from recsieve.denoisers import DENOISERS, Denoiser
+from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.group import Group
-from recsieve.models import Fitting, Scorer
+from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.offset import Offset, OffsetScorer
-from recsieve.preparation import check_possible, criterion, make_learner, make_run
+from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep
@@ -41,25 +44,57 @@ log = logging.getLogger(__name__)
 DEFAULT_KS = (5, 10, 20, 50, 100)
 
 
-class Recommender:
+class Recommender(Displayed):
     """Trains on noisy interactions, and recommends with the user's own ids.
 
     >>> recommender = Recommender(model="gmf", denoiser="truncated").fit(split)
     >>> recommender.evaluate(split).overall["recall@20"]
     >>> recommender.recommend(["alice"], k=10)
 
-    `denoiser` is a strategy or the name of one, with its options in `denoiser_options`, or "auto", which chooses among
-    strategies and ranking offsets on the validation set; `choice` then says what and why. Whatever the strategy, the
-    weights kept are those with the best `select_by` on the validation set.
+    `model` is the name of one, with its options in `model_options`, a kind of `Model`, or a learner such as
+    `EASE(l2=100)`. `denoiser` is a strategy or the name of one, with its options in `denoiser_options`, or "auto",
+    which chooses among strategies and ranking offsets on the validation set; `choice` then says what and why. Whatever
+    the strategy, the weights kept are those with the best `select_by` on the validation set. What is not given is as
+    `Settings` has it.
     """
 
-    def __init__(self, model: str = "gmf", denoiser: str | Denoiser = "keep-all", **settings: Any) -> None:
-        self._denoiser = None if isinstance(denoiser, str) else denoiser
-        if self._denoiser is not None:
-            settings |= _describe(self._denoiser)
-        else:
-            settings["denoiser"] = denoiser
-        self.settings: Settings = make_settings({"model": model, **settings})
+    def __init__(
+        self,
+        model: str | Learner | type[Model] | None = None,
+        denoiser: str | Denoiser | None = None,
+        *,
+        model_options: Mapping[str, int | float | str] | None = None,
+        denoiser_options: Mapping[str, int | float | str] | None = None,
+        objective: str | None = None,
+        objective_options: Mapping[str, int | float | str] | None = None,
+        select_by: str | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        negatives: int | None = None,
+        seed: int | None = None,
+        validate_every: int | None = None,
+        validation_users: int | None = None,
+        checkpoint_every: int | None = None,
+        engine: Engine | None = None,
+        shard_tables: bool | None = None,
+        table_learning_rate: float | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name in Settings.model_fields and value is not None}
+        self._model: Learner | type[Model] | None = None
+        self._denoiser: Denoiser | None = None
+        if model is not None and not isinstance(model, str):
+            self._model = model
+            given |= describe_model(model, model_options)
+        if denoiser is not None and not isinstance(denoiser, str):
+            self._denoiser = denoiser
+            given |= _describe(denoiser)
+        self.settings: Settings = make_settings(given)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Become as if nothing had been fitted."""
         self.model: Scorer | None = None
         self.split: Split | None = None
         self.history: pl.DataFrame | None = None
@@ -70,8 +105,13 @@ class Recommender:
 
     def fit(
         self,
-        data: Interactions | Split,
+        data: Split | Interactions | Source,
         *,
+        user: str | None = None,
+        item: str | None = None,
+        false_positive: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
@@ -80,16 +120,17 @@ class Recommender:
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
 
+        Interactions may also be a data frame (polars, pandas, Arrow and others) or a file, whose columns are named by
+        `user`, `item`, `false_positive`, `time` and `weight`, or guessed. What was fitted before is forgotten.
+
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
         numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
         `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
         weights of every training interaction.
         """
-        split = (
-            data
-            if isinstance(data, Split)
-            else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=self.settings.seed)
-        )
+        names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
+        split = _as_split(data, names, self.settings.seed)
+        self._forget()
         group = split.train.group
         check_possible(self.settings, split)
         if self.settings.denoiser == AUTO:
@@ -97,7 +138,7 @@ class Recommender:
                 raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
             return self._take(self.contest(split, progress=progress, checkpoint=checkpoint, resume=resume))
         settings = self.settings
-        fitting = make_learner(settings).begin(split, make_run(settings, split, self._denoiser, memory))
+        fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser, memory))
         driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
         if resume and checkpoint is not None:
             _take_up(driver, checkpoint, group)
@@ -306,6 +347,14 @@ class Recommender:
         recommender.choice = Choice.from_dict(metrics["choice"]) if "choice" in metrics else None
         return recommender
 
+    def shown(self) -> Shown:
+        """What it is and whether it was fitted."""
+        settings = self.settings
+        rows: list[tuple[str, Any]] = [("model", settings.model), *settings.model_options.items()]
+        rows += [("strategy", settings.denoiser), *settings.denoiser_options.items()]
+        rows += [(f"{settings.select_by} on validation", self.selected.get("score"))] if self.selected else []
+        return Shown("Recommender" if self.model else "Recommender, not fitted", ("", ""), rows)
+
     def trained(self) -> Scorer:
         """The model, if there is one."""
         return self._fitted()[0]
@@ -343,6 +392,16 @@ def _describe(denoiser: Denoiser) -> dict[str, Any]:
             options = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
             return {"denoiser": name, "denoiser_options": options}
     return {"denoiser": CUSTOM}
+
+
+def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | None], seed: int) -> Split:
+    """A split as it is; of interactions, whatever they are in, a tenth of each user's for validation."""
+    given: dict[str, Any] = {name: value for name, value in names.items() if value is not None}
+    if isinstance(data, Split | Interactions):
+        if given:
+            raise ConfigError(f"{', '.join(given)} are for columns of a data frame or file, which this is not.")
+        return data if isinstance(data, Split) else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=seed)
+    return split_interactions(read_interactions(data, **given), ratios=(0.9, 0.1, 0.0), seed=seed)
 
 
 def _take_up(driver: Driver, checkpoint: Path, group: Group) -> None:

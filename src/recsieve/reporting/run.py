@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from recsieve.display import metric_rows
 from recsieve.reporting.charts import loss_chart
 from recsieve.reporting.choice import HEADER, choice_lines, choice_rows
 from recsieve.reporting.page import Section, write_page
@@ -16,12 +17,8 @@ def write_run_page(folder: Path) -> Path:
     """Write report.html into a run folder, from its metrics and its history."""
     results = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     history = pl.read_parquet(folder / "history.parquet")
-    test = results["test"]
-    names = list(dict.fromkeys(name.partition("@")[0] for name in test))
-    lengths = sorted({int(name.partition("@")[2]) for name in test})
-    rows = [[name.replace("_", " "), *(test.get(f"{name}@{k}") for k in lengths)] for name in names]
     about = [f"Full ranking for {results['test_users']:,} users, over all items they had not seen."]
-    sections = [Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows)]
+    sections = [Section("Test", about, *metric_rows(results["test"]))]
     if history.height:  # a closed form has no course
         kept = [f"The weights kept are those after epoch {results['selected']['epoch']:.0f}."]
         sections.append(Section("The course of the training", kept, chart=loss_chart({"loss": history}).to_dict()))
