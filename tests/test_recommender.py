@@ -10,6 +10,7 @@ from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.models import EASE, GMF
 from recsieve.training import InteractionMemory
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
@@ -182,7 +183,6 @@ def test_given_weights_change_what_is_learned(small_data):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"epoch": 3}, "did you mean 'epochs'"),
         ({"epochs": 0}, "epochs is 0"),
         ({"model": "gmff"}, "did you mean 'gmf'"),
         ({"denoiser": "truncatd"}, "did you mean 'truncated'"),
@@ -271,7 +271,7 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
     assert back.recommend(k=5).equals(auto.recommend(k=5))
 
 
-def test_auto_knows_its_knobs():
+def test_auto_knows_its_options():
     with pytest.raises(ConfigError, match="did you mean 'labels'"):
         Recommender(denoiser="auto", denoiser_options={"label": 0.5})
 
@@ -327,3 +327,78 @@ def test_a_folder_of_version_0_1_opens_with_a_warning(saved, caplog):
 def test_brackets_in_the_name_of_a_run_are_no_pattern(split, tmp_path):
     Recommender("popularity").fit(split).save(tmp_path / "x[1]")
     assert len(Recommender.load(tmp_path / "x[1]").recommend(k=1))
+
+
+def test_every_setting_is_a_keyword_and_no_default_is_said_twice():
+    import inspect
+
+    from recsieve.settings import Settings
+
+    parameters = dict(inspect.signature(Recommender).parameters)
+    assert set(parameters) == set(Settings.model_fields)
+    assert {parameter.default for parameter in parameters.values()} == {None}
+    assert Recommender().settings == Settings()
+
+
+@pytest.mark.parametrize("model", [EASE(l2=3.0), GMF])
+def test_a_model_can_be_given_as_an_object_and_its_run_comes_back(split, tmp_path, model):
+    recommender = Recommender(model, **QUICK).fit(split)
+    named = "ease" if isinstance(model, EASE) else "gmf"
+    assert recommender.settings.model == named
+    recommender.save(tmp_path / "run")
+    assert Recommender.load(tmp_path / "run").recommend(k=2).equals(recommender.recommend(k=2))
+
+
+def test_a_model_of_the_users_own_is_fitted_and_its_run_says_that_it_has_no_name(split, tmp_path):
+    class Mine(GMF):
+        pass
+
+    recommender = Recommender(Mine, model_options={"factors": 4}, **QUICK).fit(split)
+    assert recommender.trained().user.weight.shape == (split.train.n_users, 4)
+    recommender.save(tmp_path / "run")
+    with pytest.raises(RunError, match="given as an object"):
+        Recommender.load(tmp_path / "run")
+
+
+def test_options_beside_a_model_that_has_its_own_are_refused():
+    with pytest.raises(ConfigError, match="give them to EASE"):
+        Recommender(EASE(l2=3.0), model_options={"l2": 4.0})
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
+def test_a_data_frame_is_fitted_with_columns_guessed_or_given(small_data, convert):
+    frame = small_data().to_frame().select("user", "item")
+    guessed = Recommender("ease").fit(convert(frame))
+    named = Recommender("ease").fit(convert(frame.rename({"user": "who", "item": "what"})), user="who", item="what")
+    assert guessed.recommend(k=2).equals(named.recommend(k=2))
+
+
+def test_columns_are_not_for_interactions(small_data):
+    with pytest.raises(ConfigError, match="data frame or file"):
+        Recommender("ease").fit(small_data(), user="who")
+
+
+def test_fitting_twice_starts_anew(split):
+    recommender = Recommender(**QUICK).fit(split)
+    first = recommender.validations, recommender.recommend(k=3)
+    recommender.fit(split)
+    assert recommender.validations == first[0]
+    assert recommender.recommend(k=3).equals(first[1])
+
+
+def test_a_recommender_and_an_evaluation_are_shown_in_notebooks(fitted, split):
+    assert "<td>truncated</td>" in fitted._repr_html_()
+    assert "<th>@5</th>" in fitted.evaluate(split, [5])._repr_html_()
+
+
+@pytest.mark.parametrize("model", ["ease", "gmf"])
+def test_a_named_model_is_fitted_again_with_validation_and_on_the_whole_log_if_asked_for(split, tmp_path, model):
+    settings = {"epochs": 2, "batch_size": 64, "select_by": "ndcg@5", "final": True}
+    recommender = Recommender(model, **settings).fit(split)
+    assert recommender.fitted_on == "validated"
+    recommender.save(tmp_path / "run")
+    loaded = Recommender.load(tmp_path / "run")
+    assert loaded.evaluate(ks=[5]).overall == recommender.evaluate(ks=[5]).overall
+    assert loaded.recommend(k=3).equals(recommender.recommend(k=3))
+    alone = Recommender(model, **settings | {"final": False}).fit(split)
+    assert not alone.recommend(k=3).equals(recommender.recommend(k=3))

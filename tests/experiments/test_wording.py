@@ -75,4 +75,4 @@ def test_the_answer_tells_what_denoising_is_worth_beside_the_best_plain_model(ve
     rows = [row("T-CE", role="strategy", **judgements), best]
     assert answer(rows, "ndcg@20").endswith(f"The best plain model is ease (ndcg@20 0.3100); {words}.")
     assert "T-CE with gmf" in sentences(rows, "ndcg@20")[1]
-    assert "than ease, the best plain model on validation" in sentences(rows, "ndcg@20")[1]
+    assert "than ease (the best plain model on validation)" in sentences(rows, "ndcg@20")[1]

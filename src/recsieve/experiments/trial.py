@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
+from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
@@ -132,6 +133,9 @@ class Watch:
     def __init__(self, split: Split, settings: Settings, metric: str, most_users: int | None = None) -> None:
         self._split, self._select_by, self._metric = split, settings.select_by, metric
         self._most_users = most_users
+        # A strategy that remembers training interactions knows none of validation: it is asked only where that selects.
+        remembers = settings.denoiser in DENOISERS and hasattr(DENOISERS[settings.denoiser], "state_dict")
+        self._asks_own_loss = settings.select_by == "own-loss" or not remembers
         validation = split.validation
         self._noisy = validation.csr
         self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
@@ -140,8 +144,9 @@ class Watch:
 
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
-        with suppress(ConfigError):  # not every model has one
-            scores["own_loss"] = fitting.validation_loss(self._split.validation)
+        if self._asks_own_loss:
+            with suppress(ConfigError):  # not every model has one
+                scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]

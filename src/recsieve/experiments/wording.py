@@ -63,7 +63,7 @@ def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
             lines.append(where + _about_popularity(row))
         if "against_best_plain" in row:
             judged = row["against_best_plain"]
-            known = judged | {"against": f"{judged['against']}, the best plain model on validation"}
+            known = judged | {"against": f"{judged['against']} (the best plain model on validation)"}
             lines.append(where + _sentence(f"{row['strategy']} with {row['model']}", known, metric))
     return lines
 
