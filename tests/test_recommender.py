@@ -42,7 +42,7 @@ def test_saving_over_something_is_refused(fitted, tmp_path):
 
 
 def test_interactions_alone_are_enough(small_data):
-    recommender = Recommender(**QUICK).fit(small_data())
+    recommender = Recommender("gmf", **QUICK).fit(small_data())
     assert recommender.recommend(["u3"], k=2)["user"].to_list() == ["u3", "u3"]
 
 
@@ -73,7 +73,7 @@ def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, spli
 def of_numbers(small_data):
     """A recommender for users 0 to 29."""
     data = replace(small_data(), user_ids=pl.Series(range(30)))
-    return Recommender(epochs=1, batch_size=64).fit(data)
+    return Recommender("gmf", epochs=1, batch_size=64).fit(data)
 
 
 @pytest.mark.parametrize("user", ["15", 15, np.int64(15)])
@@ -95,7 +95,7 @@ def _of_a_stranger(change, path):
 
 
 def _rows_of_adam(state):
-    return next(entry for entry in state["optimizer"]["state"].values() if "last_step" in entry)
+    return next(entry for entry in state["fitting"]["optimizer"]["state"].values() if "last_step" in entry)
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,20 @@ def _rows_of_adam(state):
         lambda state: _rows_of_adam(state).update(last_step=_rows_of_adam(state)["last_step"].long()),
         lambda state: _rows_of_adam(state).update(exp_avg=torch.zeros(2, 2)),
         lambda state: _rows_of_adam(state).pop("learning_rates"),
-        lambda state: state.update(step=-1),
-        lambda state: state.update(step="1"),
-        lambda state: state.update(step=10**9),
-        lambda state: state.pop("optimizer"),
-        lambda state: state.update(model={}),
-        lambda state: state.update(history=3),
+        lambda state: state["fitting"].update(step=-1),
+        lambda state: state["fitting"].update(step="1"),
+        lambda state: state["fitting"].update(step=10**9),
+        lambda state: state["fitting"].pop("optimizer"),
+        lambda state: state["fitting"].update(model={}),
+        lambda state: state["fitting"].update(history=3),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_one_line_and_never_reaches_a_kernel(split, tmp_path, change):
     path = tmp_path / "state.safetensors"
-    Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path)
+    Recommender("gmf", epochs=1, batch_size=64).fit(split, checkpoint=path)
     _of_a_stranger(change, path)
     with pytest.raises(RunError):
-        Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
+        Recommender("gmf", epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
 
 
 def test_asking_before_training_is_an_error():
@@ -171,8 +171,8 @@ def test_given_weights_change_what_is_learned(small_data):
 
     data = small_data()
     weight = np.where(data.items == 3, 0.0, 1.0).astype(np.float32)
-    plain = Recommender(epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
-    weighed = Recommender(epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
+    plain = Recommender("gmf", epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
+    weighed = Recommender("gmf", epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
     ignored = (
         weighed.fit(replace(data, weight=weight)).recommend(k=20, exclude_seen=False).filter(pl.col("item") == "i3")
     )
@@ -186,7 +186,7 @@ def test_given_weights_change_what_is_learned(small_data):
         ({"epochs": 0}, "epochs is 0"),
         ({"model": "gmff"}, "did you mean 'gmf'"),
         ({"denoiser": "truncatd"}, "did you mean 'truncated'"),
-        ({"model_options": {"factor": 8}}, "did you mean 'factors'"),
+        ({"model": "gmf", "model_options": {"factor": 8}}, "did you mean 'factors'"),
         ({"select_by": "ndcg"}, "ndcg@20"),
         ({"learning_rate": float("nan")}, "learning_rate"),
     ],
@@ -273,13 +273,13 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
 
 def test_auto_knows_its_options():
     with pytest.raises(ConfigError, match="did you mean 'labels'"):
-        Recommender(denoiser="auto", denoiser_options={"label": 0.5})
+        Recommender("gmf", denoiser="auto", denoiser_options={"label": 0.5})
 
 
 def test_a_validation_of_some_users_is_of_the_same_ones_each_time(split):
-    fitted = [Recommender(epochs=2, validation_users=3).fit(split) for _ in range(2)]
+    fitted = [Recommender("gmf", epochs=2, validation_users=3).fit(split) for _ in range(2)]
     assert [event.score for event in fitted[0].validations] == [event.score for event in fitted[1].validations]
-    everybody = Recommender(epochs=2).fit(split)
+    everybody = Recommender("gmf", epochs=2).fit(split)
     assert fitted[0].validations[0].score != everybody.validations[0].score
 
 
@@ -379,7 +379,7 @@ def test_columns_are_not_for_interactions(small_data):
 
 
 def test_fitting_twice_starts_anew(split):
-    recommender = Recommender(**QUICK).fit(split)
+    recommender = Recommender("gmf", **QUICK).fit(split)
     first = recommender.validations, recommender.recommend(k=3)
     recommender.fit(split)
     assert recommender.validations == first[0]
