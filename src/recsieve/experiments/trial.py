@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import RunError
+from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
@@ -139,9 +140,11 @@ class Watch:
 
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
-        scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
+            scores["own_loss"] = fitting.validation_loss(self._split.validation)
             return -scores["own_loss"]
+        with suppress(ConfigError):  # a model that fits itself has none
+            scores["own_loss"] = fitting.validation_loss(self._split.validation)
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
 
     def look(self, model: Scorer, where: Mapping[str, float]) -> dict[str, float]:

@@ -61,10 +61,10 @@ def comparison_panels(result: Mapping[str, Any], tables: Path) -> dict[str, Pane
         "noise": noise_panels(rows, metric),
         "validations": validation_panels(validations, result["config"]["select_by"]),
         "selection": selection_panels(rows, metric),
-        "losses": loss_panels(pl.read_parquet(tables / "losses.parquet")),
     }
-    if (tables / "detection.parquet").exists():
-        panels["detection"] = detection_panels(pl.read_parquet(tables / "detection.parquet"))
+    for name, draw in (("losses", loss_panels), ("detection", detection_panels)):
+        if (tables / f"{name}.parquet").exists():
+            panels[name] = draw(pl.read_parquet(tables / f"{name}.parquet"))
     return {name: charts for name, charts in panels.items() if charts}
 
 

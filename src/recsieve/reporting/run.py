@@ -22,10 +22,10 @@ def write_run_page(folder: Path) -> Path:
     rows = [[name.replace("_", " "), *(test.get(f"{name}@{k}") for k in lengths)] for name in names]
     about = [f"Full ranking for {results['test_users']:,} users, over all items they had not seen."]
     kept = [f"The weights kept are those after epoch {results['selected']['epoch']:.0f}."]
-    sections = [
-        Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows),
-        Section("The course of the training", kept, chart=loss_chart({"cross-entropy": history}).to_dict()),
-    ]
+    sections = [Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows)]
+    if len(history):  # a closed form has none
+        chart = loss_chart({"cross-entropy": history}).to_dict()
+        sections.append(Section("The course of the training", kept, chart=chart))
     if choice := results.get("choice"):
         sections.insert(1, Section("The choice", choice_lines(choice), HEADER, choice_rows(choice)))
     write_page(folder / "report.html", folder.name, "one training run", sections)
