@@ -145,7 +145,7 @@ class Watch:
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
         if self._asks_own_loss:
-            with suppress(ConfigError):  # not every model has one
+            with suppress(ConfigError):  # a model that fits itself has none
                 scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
