@@ -77,17 +77,34 @@ class Ranker:
     def similar(self, items: Sequence[str], k: int) -> Ranked:
         """The items that are most alike to each of some; what is not alike at all is left out."""
         _require_length(k)
-        codes = self.items.codes(items)
-        if (codes < 0).any():
-            missing = [item for item, code in zip(items, codes, strict=True) if code < 0]
-            raise DataError(
-                f"{len(missing)} of {len(codes)} items are not in the data ({some_of(missing)}): give others."
-            )
+        codes = self._known(items)
         alike = self.scorer.similar(torch.from_numpy(codes.astype(np.int64))).detach().float().numpy().copy()
         alike[alike <= 0] = -np.inf
         rows, themselves = np.arange(len(codes), dtype=np.int32), np.arange(len(codes) + 1, dtype=np.int64)
         top = rank_scores(alike, rows, k, CSR(themselves, codes, len(self.items)))
         return Ranked(list(items), top, np.take_along_axis(alike, np.maximum(top, 0), axis=1), np.zeros(len(top), bool))
+
+    def explain(
+        self, user: str | None, profile: Sequence[str] | None, items: Sequence[str], most: int
+    ) -> tuple[list[Reasons], list[str]]:
+        """What of a fitted user's profile, or of one that is given, speaks for some items; and what is to be told."""
+        offered = self._known(items)
+        if profile is not None:
+            matrix, notes = self._encoded({"": profile})
+            return self._reasons([0], [offered], lambda _: matrix, most)[0], notes
+        codes = self.users.codes([str(user)])
+        if codes[0] < 0:
+            raise DataError(f"user {user!r} is not in the training data: give another, or a profile.")
+        return self._reasons(codes, [offered], self._profile_of, most)[0], []
+
+    def _known(self, items: Sequence[str]) -> NDArray[np.int32]:
+        """The codes of items that have to be known."""
+        codes = self.items.codes(items)
+        missing = [item for item, code in zip(items, codes, strict=True) if code < 0]
+        if missing:
+            told = f"{len(missing)} of {len(codes)} items are not in the data ({some_of(missing)})"
+            raise DataError(f"{told}: leave them out.")
+        return codes
 
     def _ranked(self, users, scorer, codes, seen, k, filters, profile_of, explain, workers) -> Ranked:
         _require_length(k)
