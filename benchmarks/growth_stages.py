@@ -65,7 +65,7 @@ def measure(log: Path | pl.DataFrame, users: int, threads: int) -> dict[str, Any
     """All that `recsieve train` does with a log, for one epoch."""
     stages = Stages()
     started_mb = _now("VmRSS")
-    split, report = stages("read and split", lambda: load_split(log, false_positive=RULE))
+    split = stages("read and split", lambda: load_split(log, false_positive=RULE))
     with TemporaryDirectory(dir=log.parent if isinstance(log, Path) else None) as folder:
         run = RunFolder(Path(folder) / "run")
         stages("fingerprint", lambda: fingerprint(split.train))
@@ -80,7 +80,7 @@ def measure(log: Path | pl.DataFrame, users: int, threads: int) -> dict[str, Any
     rows = training.sampler.rows_per_epoch
     return {
         "rows_read": sum(map(len, (split.train, split.validation, split.test, split.test_false_positives)))
-        + report.repeated_in_train,
+        + split.report.repeated_in_train,
         "users": split.train.n_users,
         "items": split.train.n_items,
         "train_interactions": len(split.train),

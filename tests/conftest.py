@@ -57,7 +57,8 @@ def tiny():
     """Options of a comparison that takes a second."""
     truncated = {"denoiser": "truncated", "denoiser_options": {"drop_positives": 0.2, "ramp_epochs": 1}}
     strategies = {"CE": {"denoiser": "keep-all"}, "T-CE": truncated}
-    return {"seeds": 2, "epochs": 3, "batch_size": 64, "workers": 1, "metric": "ndcg@5", "strategies": strategies}
+    budget = {"seeds": 2, "epochs": 3, "batch_size": 64, "workers": 1}
+    return {**budget, "metric": "ndcg@5", "strategies": strategies, "plain_models": []}
 
 
 @pytest.fixture(scope="session")

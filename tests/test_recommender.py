@@ -10,6 +10,7 @@ from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.models import EASE, GMF
 from recsieve.training import InteractionMemory
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
@@ -41,7 +42,7 @@ def test_saving_over_something_is_refused(fitted, tmp_path):
 
 
 def test_interactions_alone_are_enough(small_data):
-    recommender = Recommender(**QUICK).fit(small_data())
+    recommender = Recommender("gmf", **QUICK).fit(small_data())
     assert recommender.recommend(["u3"], k=2)["user"].to_list() == ["u3", "u3"]
 
 
@@ -72,7 +73,7 @@ def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, spli
 def of_numbers(small_data):
     """A recommender for users 0 to 29."""
     data = replace(small_data(), user_ids=pl.Series(range(30)))
-    return Recommender(epochs=1, batch_size=64).fit(data)
+    return Recommender("gmf", epochs=1, batch_size=64).fit(data)
 
 
 @pytest.mark.parametrize("user", ["15", 15, np.int64(15)])
@@ -94,7 +95,7 @@ def _of_a_stranger(change, path):
 
 
 def _rows_of_adam(state):
-    return next(entry for entry in state["optimizer"]["state"].values() if "last_step" in entry)
+    return next(entry for entry in state["fitting"]["optimizer"]["state"].values() if "last_step" in entry)
 
 
 @pytest.mark.parametrize(
@@ -106,20 +107,20 @@ def _rows_of_adam(state):
         lambda state: _rows_of_adam(state).update(last_step=_rows_of_adam(state)["last_step"].long()),
         lambda state: _rows_of_adam(state).update(exp_avg=torch.zeros(2, 2)),
         lambda state: _rows_of_adam(state).pop("learning_rates"),
-        lambda state: state.update(step=-1),
-        lambda state: state.update(step="1"),
-        lambda state: state.update(step=10**9),
-        lambda state: state.pop("optimizer"),
-        lambda state: state.update(model={}),
-        lambda state: state.update(history=3),
+        lambda state: state["fitting"].update(step=-1),
+        lambda state: state["fitting"].update(step="1"),
+        lambda state: state["fitting"].update(step=10**9),
+        lambda state: state["fitting"].pop("optimizer"),
+        lambda state: state["fitting"].update(model={}),
+        lambda state: state["fitting"].update(history=3),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_one_line_and_never_reaches_a_kernel(split, tmp_path, change):
     path = tmp_path / "state.safetensors"
-    Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path)
+    Recommender("gmf", epochs=1, batch_size=64).fit(split, checkpoint=path)
     _of_a_stranger(change, path)
     with pytest.raises(RunError):
-        Recommender(epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
+        Recommender("gmf", epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
 
 
 def test_asking_before_training_is_an_error():
@@ -170,8 +171,8 @@ def test_given_weights_change_what_is_learned(small_data):
 
     data = small_data()
     weight = np.where(data.items == 3, 0.0, 1.0).astype(np.float32)
-    plain = Recommender(epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
-    weighed = Recommender(epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
+    plain = Recommender("gmf", epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
+    weighed = Recommender("gmf", epochs=30, patience=30, batch_size=64, learning_rate=0.02, seed=1)
     ignored = (
         weighed.fit(replace(data, weight=weight)).recommend(k=20, exclude_seen=False).filter(pl.col("item") == "i3")
     )
@@ -182,11 +183,10 @@ def test_given_weights_change_what_is_learned(small_data):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"epoch": 3}, "did you mean 'epochs'"),
         ({"epochs": 0}, "epochs is 0"),
         ({"model": "gmff"}, "did you mean 'gmf'"),
         ({"denoiser": "truncatd"}, "did you mean 'truncated'"),
-        ({"model_options": {"factor": 8}}, "did you mean 'factors'"),
+        ({"model": "gmf", "model_options": {"factor": 8}}, "did you mean 'factors'"),
         ({"select_by": "ndcg"}, "ndcg@20"),
         ({"learning_rate": float("nan")}, "learning_rate"),
     ],
@@ -271,13 +271,134 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
     assert back.recommend(k=5).equals(auto.recommend(k=5))
 
 
-def test_auto_knows_its_knobs():
+def test_auto_knows_its_options():
     with pytest.raises(ConfigError, match="did you mean 'labels'"):
-        Recommender(denoiser="auto", denoiser_options={"label": 0.5})
+        Recommender("gmf", denoiser="auto", denoiser_options={"label": 0.5})
 
 
 def test_a_validation_of_some_users_is_of_the_same_ones_each_time(split):
-    fitted = [Recommender(epochs=2, validation_users=3).fit(split) for _ in range(2)]
+    fitted = [Recommender("gmf", epochs=2, validation_users=3).fit(split) for _ in range(2)]
     assert [event.score for event in fitted[0].validations] == [event.score for event in fitted[1].validations]
-    everybody = Recommender(epochs=2).fit(split)
+    everybody = Recommender("gmf", epochs=2).fit(split)
     assert fitted[0].validations[0].score != everybody.validations[0].score
+
+
+@pytest.fixture
+def saved(split, tmp_path):
+    Recommender("popularity").fit(split).save(tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("name", ["config.toml", "metrics.json", "history.parquet", "model.safetensors",
+                                  "ids.parquet", "interactions.parquet", "manifest.json"])  # fmt: skip
+def test_a_run_with_a_changed_file_is_refused_in_one_line(saved, name):
+    content = bytearray((saved / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (saved / name).write_bytes(bytes(content))
+    with pytest.raises(RunError, match="damaged") as error:
+        Recommender.load(saved)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_to_which_a_file_was_added_or_from_which_one_is_gone_is_refused(saved):
+    (saved / "final.safetensors").write_bytes((saved / "model.safetensors").read_bytes())
+    with pytest.raises(RunError, match=r"final.safetensors was added"):
+        Recommender.load(saved)
+    (saved / "final.safetensors").unlink()
+    (saved / "history.parquet").unlink()
+    with pytest.raises(RunError, match=r"history.parquet was removed"):
+        Recommender.load(saved)
+
+
+def test_a_run_under_way_has_no_manifest_and_is_not_opened(saved):
+    (saved / "manifest.json").unlink()
+    with pytest.raises(RunError, match="has not ended: go on with the same command and --resume"):
+        Recommender.load(saved)
+
+
+def test_a_folder_of_version_0_1_opens_with_a_warning(saved, caplog):
+    (saved / "manifest.json").unlink()
+    config = (saved / "config.toml").read_text()
+    (saved / "config.toml").write_text(config.replace("format = 2\n", ""))
+    Recommender.load(saved)
+    assert "written by version 0.1" in caplog.text
+
+
+def test_brackets_in_the_name_of_a_run_are_no_pattern(split, tmp_path):
+    Recommender("popularity").fit(split).save(tmp_path / "x[1]")
+    assert len(Recommender.load(tmp_path / "x[1]").recommend(k=1))
+
+
+def test_every_setting_is_a_keyword_and_no_default_is_said_twice():
+    import inspect
+
+    from recsieve.settings import Settings
+
+    parameters = dict(inspect.signature(Recommender).parameters)
+    assert set(parameters) == set(Settings.model_fields)
+    assert {parameter.default for parameter in parameters.values()} == {None}
+    assert Recommender().settings == Settings()
+
+
+@pytest.mark.parametrize("model", [EASE(l2=3.0), GMF])
+def test_a_model_can_be_given_as_an_object_and_its_run_comes_back(split, tmp_path, model):
+    recommender = Recommender(model, **QUICK).fit(split)
+    named = "ease" if isinstance(model, EASE) else "gmf"
+    assert recommender.settings.model == named
+    recommender.save(tmp_path / "run")
+    assert Recommender.load(tmp_path / "run").recommend(k=2).equals(recommender.recommend(k=2))
+
+
+def test_a_model_of_the_users_own_is_fitted_and_its_run_says_that_it_has_no_name(split, tmp_path):
+    class Mine(GMF):
+        pass
+
+    recommender = Recommender(Mine, model_options={"factors": 4}, **QUICK).fit(split)
+    assert recommender.trained().user.weight.shape == (split.train.n_users, 4)
+    recommender.save(tmp_path / "run")
+    with pytest.raises(RunError, match="given as an object"):
+        Recommender.load(tmp_path / "run")
+
+
+def test_options_beside_a_model_that_has_its_own_are_refused():
+    with pytest.raises(ConfigError, match="give them to EASE"):
+        Recommender(EASE(l2=3.0), model_options={"l2": 4.0})
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
+def test_a_data_frame_is_fitted_with_columns_guessed_or_given(small_data, convert):
+    frame = small_data().to_frame().select("user", "item")
+    guessed = Recommender("ease").fit(convert(frame))
+    named = Recommender("ease").fit(convert(frame.rename({"user": "who", "item": "what"})), user="who", item="what")
+    assert guessed.recommend(k=2).equals(named.recommend(k=2))
+
+
+def test_columns_are_not_for_interactions(small_data):
+    with pytest.raises(ConfigError, match="data frame or file"):
+        Recommender("ease").fit(small_data(), user="who")
+
+
+def test_fitting_twice_starts_anew(split):
+    recommender = Recommender("gmf", **QUICK).fit(split)
+    first = recommender.validations, recommender.recommend(k=3)
+    recommender.fit(split)
+    assert recommender.validations == first[0]
+    assert recommender.recommend(k=3).equals(first[1])
+
+
+def test_a_recommender_and_an_evaluation_are_shown_in_notebooks(fitted, split):
+    assert "<td>truncated</td>" in fitted._repr_html_()
+    assert "<th>@5</th>" in fitted.evaluate(split, [5])._repr_html_()
+
+
+@pytest.mark.parametrize("model", ["ease", "gmf"])
+def test_a_named_model_is_fitted_again_with_validation_and_on_the_whole_log_if_asked_for(split, tmp_path, model):
+    settings = {"epochs": 2, "batch_size": 64, "select_by": "ndcg@5", "final": True}
+    recommender = Recommender(model, **settings).fit(split)
+    assert recommender.fitted_on == "validated"
+    recommender.save(tmp_path / "run")
+    loaded = Recommender.load(tmp_path / "run")
+    assert loaded.evaluate(ks=[5]).overall == recommender.evaluate(ks=[5]).overall
+    assert loaded.recommend(k=3).equals(recommender.recommend(k=3))
+    alone = Recommender(model, **settings | {"final": False}).fit(split)
+    assert not alone.recommend(k=3).equals(recommender.recommend(k=3))

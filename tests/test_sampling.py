@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -275,3 +276,19 @@ def test_on_ranks_a_choice_is_one_clear_error(small_data, in_ranks):
             Sampler(share_out(small_data(), group), seed=0).choose(np.array([1]))
 
     in_ranks(2, choose)
+
+
+def test_an_epoch_that_is_left_does_not_wait_for_its_thread(small_data, monkeypatch):
+    """It ends wherever it is collected; within the start of a thread, waiting would be for ever."""
+    waited = []
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait=True, **options):
+            waited.append(wait)
+            super().shutdown(wait, **options)
+
+    monkeypatch.setattr("recsieve.sampling.ThreadPoolExecutor", Pool)
+    chunks = Sampler(small_data(), seed=0).chunks(0, 32, 0, [1, 2, 3])
+    next(chunks)
+    chunks.close()
+    assert waited == [False]

@@ -63,7 +63,7 @@ def open_data_set(
         )
     if path.is_dir() and (name := _authors_name(path)):
         return _of_authors(path, source, name, preset, fidelity)
-    split, _ = load_split(path, false_positive=rule or RULE, k_core=k_core)
+    split = load_split(path, false_positive=rule or RULE, k_core=k_core)
     core = f", users and items with at least {k_core}" if k_core else ""
     about = f"false positives: {rule or RULE}; split 8:1:1 at random for each user{core}"
     return DataSet(_name(path), source, about, _preset(preset), split)
@@ -78,9 +78,7 @@ def _simulated(source: str, preset: str | None) -> DataSet:
         raise ConfigError(f"'{source}' has no number at its end: give e.g. {SIMULATED}yelp:0.1.") from None
     log = simulate(config).log
     parts = {name: log.filter(pl.col("part") == name) for name in ("train", "validation", "test")}
-    split, _ = load_split(
-        parts["train"], validation=parts["validation"], test=parts["test"], false_positive=config.rule
-    )
+    split = load_split(parts["train"], validation=parts["validation"], test=parts["test"], false_positive=config.rule)
     about = f"simulated, with the counts of {shape}{f' times {scale}' if scale else ''}"
     return DataSet(source.replace(":", "-"), source, about, _preset(preset or shape), split)
 
@@ -90,10 +88,10 @@ def _of_authors(path: Path, source: str, name: str, preset: str | None, fidelity
     known = name if name in published.TABLE2 else None
     if any(path.glob("*.train.rating")):
         # The authors' numbers come from the files as they stand, with their repeated rows.
-        split, _ = load_split(path, check=fidelity == "paper")
+        split = load_split(path, check=fidelity == "paper")
         return DataSet(name, source, "the authors' files", _preset(preset or known), split, is_papers=known is not None)
     (validation,), (test,) = path.glob("*.valid.rating"), path.glob("*.test.negative")
-    split, _ = load_split(validation, test=test)
+    split = load_split(validation, test=test)
     about = (
         "the paper's own validation file stands in as the training set (its training file is not to be had), a ninth "
         "of it held out for validation; the paper's own test"

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from recsieve.checking import make_settings
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.errors import DataError
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import TrainTask
 from recsieve.run_folder import RunFolder
-from recsieve.settings import Settings, make_settings
+from recsieve.settings import Settings
 
 METRICS = ("recall@5", "recall@20", "recall@50", "ndcg@20")
 STRATEGIES: dict[str, dict[str, Any]] = {
@@ -65,7 +66,7 @@ def read_protocol_split(folder: Path) -> Split:
     """The split as it stands: every rating is a positive, and the overlap of validation and test is left."""
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder: give the one with ml100k.train.rating and its two companions.")
-    split, _ = load_split(folder, check=False)
+    split = load_split(folder, check=False)
     return split
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recsieve.checking import make_settings
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.run_folder import RunFolder
-from recsieve.settings import Settings, make_settings
+from recsieve.settings import Settings
 from research.paper import published
 from research.paper.data_sets import DataSet
 from research.paper.methods import METHODS, Knobs, Setting

@@ -1,36 +1,39 @@
-"""Does `auto` help, and does it ever hurt? Held against early-stopped plain CE, with several seeds, on a clean test.
+"""Is `auto` better than the best plain model, and is it ever worse? With several seeds, on a clean test.
 
-python -m research.studies.auto findings/ml-100k.toml runs/auto/ml-100k findings/auto/ml-100k.json
+python -m research.studies.auto findings/ml-100k.toml runs/auto/ml-100k findings/auto/ml-100k.json 3
 
-The first argument is a comparison's configuration, of which the data, the seeds and the budget are taken; the second
-a folder for trainings, which are not repeated; the third the result. A fourth takes the place of the seeds.
+The first argument is a comparison's configuration, of which the data and the seeds are taken; the second a folder for
+trainings, which are not repeated; the third the result. A fourth takes the place of the seeds. Both sides are fitted
+again on training and validation. The plan is a number of trials, not a time, so that no number depends on how busy the
+machine is, and without models that are trained by gradients, which would take most of the time.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
-from recsieve.auto import Candidate
-from recsieve.auto.recipes import PLAIN
+from recsieve.auto import Candidate, Choice, Spec
 from recsieve.cli.task_progress import task_progress
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.evaluation import evaluate
-from recsieve.evaluation.significance import compare_paired
-from recsieve.experiments.config import ComparisonConfig, Strategy, read_config
+from recsieve.evaluation.significance import compare_paired, verdict
+from recsieve.experiments.config import ComparisonConfig, read_config
 from recsieve.experiments.pool import Progress, Reporter, run_all
+from recsieve.experiments.run import DataSource
 from recsieve.experiments.study import how_made, load_split, write_result
-from recsieve.models import Scorer
 from recsieve.recommender import Recommender
 
 LABELLED, CONTROL = "5 % labels", "popularity control"
@@ -40,17 +43,32 @@ SETTINGS: dict[str, dict[str, Any]] = {
     LABELLED: {"labels": 0.05},
     CONTROL: {"labels": 0.05, "evidence": "popularity"},
 }
-CHOSEN = "auto"
-# What is held against the control, where it is among the candidates: the choice, weights alone, and the offset alone.
-CONTROLLED = (CHOSEN, "CE, weights 1−P", "CE + log(1−P)")
 METRIC = "ndcg@20"
+AUTO, REFERENCE, WITHOUT, POPULARITY = "auto", "reference", "without denoising", "popularity"
+
+
+class AutoStudy(BaseModel):
+    """What decides the numbers of a study, beside the code."""
+
+    data: DataSource | None
+    seeds: int
+    validation_users: int | None  # by whom sweeps of iALS are stopped early
+    trials: int = 8
+    candidates: list[str] = ["ease", "ials", "rp3beta", "itemknn", "popularity"]
+
+    def recommender(self, seed: int, options: Mapping[str, Any]) -> Recommender:
+        given = {"trials": self.trials, "candidates": self.candidates, "validation_users": self.validation_users}
+        return Recommender(denoiser_options=dict(options), seed=seed, **given)
+
+    def load(self) -> Split:
+        return load_split(self.data, None, ("train", "validation", "test"), "auto is tried")
 
 
 @dataclass(frozen=True)
 class SeedTask:
-    """Every setting with one seed, one after the other, for they share trainings."""
+    """Every setting with one seed, one after the other, for they share the trainings of the audit."""
 
-    config: ComparisonConfig
+    study: AutoStudy
     seed: int
     folder: Path
 
@@ -67,10 +85,58 @@ class SeedTask:
         return [name for name in SETTINGS if not (self.folder / f"{_slug(name)}.parquet").exists()]
 
     def run(self, reporter: Reporter) -> None:
-        split, left = _load(self.config), self.left()
+        split, left = self.study.load(), self.left()
         for name in left:
-            _run(split, self.config, self.folder, self.seed, name, reporter)
+            self._run(name, split, reporter)
             reporter.tell(len(SETTINGS) - len(left) + left.index(name) + 1)
+
+    def _run(self, name: str, split: Split, reporter: Reporter) -> None:
+        """One choice, and what it and what it is held against are worth on the test, which it knows nothing of."""
+        started = time.perf_counter()
+        recommender, place = self.study.recommender(self.seed, SETTINGS[name]), self.folder / _slug(name)
+        if name == CONTROL:
+            _share_audit(self.folder / _slug(LABELLED), place)
+        selection = recommender.select(
+            split, progress=lambda event: reporter.check(), checkpoint=place / "state.safetensors", resume=True
+        )
+        seen, choice, tested = split.train.csr.union(split.validation.csr), selection.choice, {}
+        for kind, candidate in _compared(choice).items():
+            reporter.check()
+            scorer = selection.scorer("validated", recommender.refit, candidate)
+            tested[kind] = evaluate(scorer, split.test.csr, seen, [20]).per_user[METRIC]
+        seconds = time.perf_counter() - started
+        write_result(self.folder / f"{_slug(name)}.json", _told(choice) | {"seconds": seconds})
+        pl.DataFrame(tested).write_parquet(self.folder / f"{_slug(name)}.parquet")
+
+
+def _share_audit(made: Path, place: Path) -> None:
+    """Take over the short trainings of another setting: the control needs the same ones."""
+    if (made / "auto" / "audit").exists():
+        shutil.copytree(made / "auto" / "audit", place / "auto" / "audit", dirs_exist_ok=True)
+
+
+def _compared(choice: Choice) -> dict[str, Candidate]:
+    """The choice, and what it is held against; without its denoising it is itself where it does nothing about noise."""
+    chosen = choice.chosen.candidate
+    return {
+        AUTO: chosen,
+        REFERENCE: choice.plain.candidate,
+        WITHOUT: chosen.without_denoising() if chosen.denoises else chosen,
+        POPULARITY: Candidate((Spec("popularity"),)),
+    }
+
+
+def _told(choice: Choice) -> dict[str, Any]:
+    """What is kept of a choice."""
+    return {
+        "chosen": choice.chosen.name,
+        "reference": choice.plain.name,
+        "denoises": choice.chosen.candidate.denoises,
+        "validation_change": choice.chosen.change,
+        "p_value": choice.chosen.p_value,
+        "labels": choice.labels,
+        "evidence": choice.evidence,
+    }
 
 
 def run_study(
@@ -78,104 +144,52 @@ def run_study(
 ) -> dict[str, Any]:
     """Run every seed that is not there yet, and write the result."""
     started = time.perf_counter()
-    tasks = [SeedTask(config, seed, folder / str(seed)) for seed in range(config.seeds)]
+    study = AutoStudy(data=config.data, seeds=config.seeds, validation_users=config.validation_users)
+    tasks = [SeedTask(study, seed, folder / str(seed)) for seed in range(study.seeds)]
     run_all(tasks, config.workers, progress, most=len(SETTINGS), unit="setting", noun="seeds")
-    tried = {name: Strategy(denoiser="auto", denoiser_options=options) for name, options in SETTINGS.items()}
-    result = how_made(config.model_copy(update={"strategies": tried}), command, started)
-    result |= {"facts": describe(_load(config).train), "metric": METRIC}
-    result["settings"] = {name: _conclude(folder, config.seeds, name) for name in SETTINGS}
-    result["against_control"] = _control(folder, config.seeds)
+    result = how_made(study, command, started)
+    result |= {"facts": describe(study.load().train), "metric": METRIC}
+    result["settings"] = {name: _conclude(folder, study.seeds, name) for name in SETTINGS}
+    labelled, control = (_tested(folder, study.seeds, name)[AUTO] for name in (LABELLED, CONTROL))
+    result["against_control"] = _against(labelled, control)
     write_result(out, result)
     return result
 
 
-def _load(config: ComparisonConfig) -> Split:
-    return load_split(config.data, None, ("train", "validation", "test"), "auto is tried")
-
-
-def _run(split: Split, config: ComparisonConfig, place: Path, seed: int, name: str, reporter: Reporter) -> None:
-    """One choice, and what every candidate is worth on the test, which the choice knows nothing of."""
-    budget = {key: getattr(config, key) for key in ("epochs", "patience", "batch_size", "learning_rate", "negatives")}
-    recommender = Recommender(config.models[0], "auto", denoiser_options=SETTINGS[name], seed=seed, **budget)
-    checkpoint = place / "state.safetensors"
-    contest = recommender.contest(split, progress=lambda event: reporter.check(), checkpoint=checkpoint, resume=True)
-    seen = split.train.csr.union(split.validation.csr)
-    tested = {_kind(one): _test(contest.model(one), split, seen) for one in contest.choice.candidates}
-    tested[CHOSEN] = tested[_kind(contest.choice.chosen)]
-    write_result(place / f"{_slug(name)}.json", contest.choice.as_dict())
-    pl.DataFrame(tested).write_parquet(place / f"{_slug(name)}.parquet")
-
-
-def _test(model: Scorer, split: Split, seen: Any) -> NDArray[np.float64]:
-    return evaluate(model, split.test.csr, seen, [20]).per_user[METRIC]
-
-
 def _conclude(folder: Path, seeds: int, name: str) -> dict[str, Any]:
-    """What was chosen with each seed, how it did on the test against plain CE, and how all the others did."""
-    frames = _frames(folder, seeds, name)
+    """What was chosen with each seed, the levels on the test, and the change against the reference."""
+    tested = _tested(folder, seeds, name)
     choices = [json.loads((folder / str(seed) / f"{_slug(name)}.json").read_text("utf-8")) for seed in range(seeds)]
-    plain = _of_users(frames, PLAIN.name)
+    denoises = any(one["denoises"] for one in choices)
+    changes = tested[AUTO].mean(1) / tested[REFERENCE].mean(1) - 1
     return {
-        "labels": [choice["labels"] for choice in choices],
-        "evidence": choices[0]["evidence"],
-        "converged": all(choice["converged"] for choice in choices),
-        "chosen": [choice["chosen"] for choice in choices],
-        "auto": _against(_of_users(frames, CHOSEN), plain),
-        "candidates": [_candidate(kind, frames, choices, plain) for kind in frames[0].columns if kind != CHOSEN],
+        "levels": {kind: float(of_users.mean()) for kind, of_users in tested.items()},
+        "against_reference": _against(tested[AUTO], tested[REFERENCE]),
+        "denoising": _against(tested[AUTO], tested[WITHOUT]) if denoises else None,
+        "seeds": [
+            one | {"level": float(level), "test_change": float(change)}
+            for one, level, change in zip(choices, tested[AUTO].mean(1), changes, strict=True)
+        ],
     }
 
 
-def _control(folder: Path, seeds: int) -> dict[str, Any]:
-    """What labels gain beyond the control, which has the same probabilities by unpopularity."""
-    labelled, control = (_frames(folder, seeds, name) for name in (LABELLED, CONTROL))
-    known = [kind for kind in CONTROLLED if kind in labelled[0].columns and kind in control[0].columns]
-    return {kind: _against(_of_users(labelled, kind), _of_users(control, kind)) for kind in known}
+def _tested(folder: Path, seeds: int, name: str) -> dict[str, NDArray[np.float64]]:
+    """The test score of each user, by what was tested: (seeds, users)."""
+    frames: Sequence[pl.DataFrame] = [
+        pl.read_parquet(folder / str(seed) / f"{_slug(name)}.parquet") for seed in range(seeds)
+    ]
+    return {kind: np.array([frame[kind].to_numpy() for frame in frames]) for kind in frames[0].columns}
 
 
-def _frames(folder: Path, seeds: int, name: str) -> list[pl.DataFrame]:
-    return [pl.read_parquet(folder / str(seed) / f"{_slug(name)}.parquet") for seed in range(seeds)]
-
-
-def _of_users(frames: Sequence[pl.DataFrame], kind: str) -> NDArray[np.float64]:
-    """The test score of each user: (seeds, users)."""
-    return np.array([frame[kind].to_numpy() for frame in frames])
-
-
-def _against(method: NDArray[np.float64], plain: NDArray[np.float64]) -> dict[str, Any]:
+def _against(method: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Any]:
     """The change of the test score against another: (seeds, users), the same users of both."""
-    base = float(plain.mean())
-    changes = method.mean(1) / plain.mean(1) - 1
-    result = {
-        "plain": base,
-        "score": float(method.mean()),
-        "changes": changes.tolist(),
-        "change": method.mean() / base - 1,
-    }
-    if np.ptp(method - plain) == 0:
-        return result | {"interval": [0.0, 0.0], "p_value": 1.0}
-    comparison = compare_paired(method, plain, rng=np.random.default_rng(0))
-    return result | {"interval": [bound / base for bound in comparison.interval], "p_value": comparison.p_value}
-
-
-def _candidate(
-    kind: str, frames: Sequence[pl.DataFrame], choices: Sequence[Mapping[str, Any]], plain: NDArray[np.float64]
-) -> dict[str, Any]:
-    rated = [next(one for one in choice["candidates"] if _kind(one) == kind) for choice in choices]
-    test = _against(_of_users(frames, kind), plain)
+    base, compared = float(other.mean()), compare_paired(method, other, rng=np.random.default_rng(0))
     return {
-        "candidate": kind,
-        "gammas": [one["gamma"] for one in rated],
-        "validation_change": float(np.mean([one["change"] for one in rated])),
-        "test_change": test["change"],
-        "test_changes": test["changes"],
+        "change": compared.relative_difference,
+        "interval": [bound / base for bound in compared.interval],
+        "p_value": compared.p_value,
+        "verdict": verdict(compared, compared.p_value),
     }
-
-
-def _kind(candidate: Candidate | Mapping[str, Any]) -> str:
-    """A candidate's name without its γ, which differs from seed to seed."""
-    one = asdict(candidate) if isinstance(candidate, Candidate) else candidate
-    parts = [one["training"], *(["γ·log popularity"] if one["gamma"] else []), *(["log(1−P)"] if one["noise"] else [])]
-    return " + ".join(parts)
 
 
 def _slug(name: str) -> str:

@@ -11,7 +11,16 @@ recommender the estimator that holds all this; experiments, reporting and cli st
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recsieve.audit import find_noisy_interactions
+    from recsieve.data.formats import read_interactions
+    from recsieve.data.interactions import Interactions
+    from recsieve.data.loading import load_split
+    from recsieve.data.splitting import Split, split_interactions
+    from recsieve.recommender import Recommender
+    from recsieve.studies import compare, tune
 
 _HOMES = {
     "Recommender": "recsieve.recommender",

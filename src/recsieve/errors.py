@@ -32,6 +32,10 @@ class GroupError(RecsieveError):
     """The processes of a run can no longer talk to each other."""
 
 
+class Interrupted(Exception):
+    """The user of the command line pressed Ctrl-C, which click would take for an end without a word."""
+
+
 def did_you_mean(name: str, options: Iterable[str]) -> str:
     """Say which option is close to the name, or list the options there are."""
     known = [str(option) for option in options]

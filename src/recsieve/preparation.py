@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import partial
+from typing import Any
 
 from recsieve.data.splitting import Split
 from recsieve.denoisers import DENOISERS, Denoiser, InteractionMemory, make_denoiser
-from recsieve.errors import ConfigError, DataError
+from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.groups import some_users
 from recsieve.models import MODELS, Fitting, Learner, Model, Run
@@ -30,7 +32,7 @@ def check_possible(settings: Settings, split: Split) -> None:
             raise ConfigError("auto chooses in one process: name a strategy, or start it without torchrun.")
         if len(validation) == 0:
             raise ConfigError("auto chooses on validation data, but there is none: give some, or name a strategy.")
-    told = [] if settings.model == AUTO else [MODELS[settings.model]]
+    told: list[type] = [] if settings.model in (AUTO, CUSTOM) else [MODELS[settings.model]]
     if settings.denoiser not in (AUTO, CUSTOM):
         told.append(DENOISERS[settings.denoiser])
     if any(getattr(kind, "uses_noise_labels", False) for kind in told):
@@ -44,15 +46,31 @@ def check_possible(settings: Settings, split: Split) -> None:
             )
 
 
-def make_learner(settings: Settings) -> Learner:
-    """What fits the model that the settings name: it does so itself, or it is trained by gradients."""
-    model = MODELS[settings.model]
+def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The name and options of a model that was given as a learner or as a class; any other is custom."""
+    kind = model if isinstance(model, type) else type(model)
+    name = next((name for name, known in MODELS.items() if known is kind), CUSTOM)
+    if isinstance(model, type) or name == CUSTOM or not is_dataclass(model):
+        return {"model": name}
+    if options:
+        raise ConfigError(f"model_options are given beside a model that has its own: give them to {kind.__name__}(…).")
+    values = {field.name: getattr(model, field.name) for field in fields(model)}
+    return {"model": name, "model_options": {name: value for name, value in values.items() if value is not None}}
+
+
+def make_learner(settings: Settings, given: Learner | type[Model] | None = None) -> Learner:
+    """What fits the model that was given or that the settings name: itself, or gradients do."""
+    if settings.model == CUSTOM and given is None:
+        raise RunError("the model of this run was given as an object, which has no name to be made from: train anew.")
+    model = MODELS[settings.model] if given is None else given
+    if not isinstance(model, type):
+        return model
     if not issubclass(model, Model):
         return model(**settings.model_options)
     return GradientLearner(
         model,
         settings.model_options,
-        settings.plan(),
+        settings,
         make_objective(settings.objective, settings.objective_options),
         settings.table_learning_rate if settings.shard_tables else None,
     )

@@ -20,20 +20,24 @@ from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan, pars
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
+from recsieve.checking import make_settings
+from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split, split_interactions
+from recsieve.data.tables import Source
 from recsieve.denoisers import DENOISERS, Denoiser
+from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
 from recsieve.filters import Filters, some_of, texts
 from recsieve.group import Group
-from recsieve.models import Fitting, Scorer
+from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
-from recsieve.preparation import check_possible, criterion, make_learner, make_run
+from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
 from recsieve.ranked_frame import as_frame, as_profiles
 from recsieve.ranker import Ranked, Ranker
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, CUSTOM, Settings, auto_options, make_settings, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep
@@ -45,25 +49,61 @@ DEFAULT_KS = (5, 10, 20, 50, 100)
 _TRAINING = ("objective", "objective_options", "epochs", "patience", "batch_size", "learning_rate", "negatives")
 
 
-class Recommender:
+class Recommender(Displayed):
     """Trains on noisy interactions, and recommends with the user's own ids.
 
     >>> recommender = Recommender(model="gmf", denoiser="truncated").fit(split)
     >>> recommender.evaluate(split).overall["recall@20"]
     >>> recommender.recommend(["alice"], k=10)
 
-    `denoiser` is a strategy or the name of one, with its options in `denoiser_options`, or "auto", which chooses among
-    strategies and ranking offsets on the validation set; `choice` then says what and why. Whatever the strategy, the
-    weights kept are those with the best `select_by` on the validation set.
+    Without a model it chooses one on the validation set, with noise weights, offsets and blends, and fits the choice
+    again on more data; `choice` then says what and why. `model` is the name of one, with its options in
+    `model_options`, a kind of `Model`, or a learner such as `EASE(l2=100)`. `denoiser` is a strategy or the name of
+    one, with its options in `denoiser_options`, or "auto". Whatever the strategy, the weights kept are those with the
+    best `select_by` on the validation set. What is not given is as `Settings` has it.
     """
 
-    def __init__(self, model: str = "auto", denoiser: str | Denoiser | None = None, **settings: Any) -> None:
-        self._denoiser = None if denoiser is None or isinstance(denoiser, str) else denoiser
-        if self._denoiser is not None:
-            settings |= _describe(self._denoiser)
-        else:
-            settings["denoiser"] = denoiser or (AUTO if model == AUTO else "keep-all")
-        self.settings: Settings = make_settings({"model": model, **settings})
+    def __init__(
+        self,
+        model: str | Learner | type[Model] | None = None,
+        denoiser: str | Denoiser | None = None,
+        *,
+        model_options: Mapping[str, int | float | str] | None = None,
+        denoiser_options: Mapping[str, int | float | str] | None = None,
+        objective: str | None = None,
+        objective_options: Mapping[str, int | float | str] | None = None,
+        select_by: str | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        negatives: int | None = None,
+        seed: int | None = None,
+        validate_every: int | None = None,
+        validation_users: int | None = None,
+        checkpoint_every: int | None = None,
+        engine: Engine | None = None,
+        shard_tables: bool | None = None,
+        table_learning_rate: float | None = None,
+        budget: str | None = None,
+        trials: int | None = None,
+        candidates: Sequence[str] | None = None,
+        final: bool | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name in Settings.model_fields and value is not None}
+        self._model: Learner | type[Model] | None = None
+        self._denoiser: Denoiser | None = None
+        if model is not None and not isinstance(model, str):
+            self._model = model
+            given |= describe_model(model, model_options)
+        if denoiser is not None and not isinstance(denoiser, str):
+            self._denoiser = denoiser
+            given |= _describe(denoiser)
+        self.settings: Settings = make_settings(given)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Become as if nothing had been fitted."""
         self.model: Scorer | None = None
         self.split: Split | None = None
         self.history: pl.DataFrame | None = None
@@ -71,6 +111,7 @@ class Recommender:
         self.selected: dict[str, float] = {}
         self.converged = False  # whether the training ended because it no longer improved
         self.choice: Choice | None = None
+        self.fitted_on: Stage = "train"  # what `model` was fitted on
         self.final: Scorer | None = None  # fitted on the whole log, the test too
         self._trust: Trust | None = None
         self._ranker: Ranker | None = None
@@ -78,8 +119,13 @@ class Recommender:
 
     def fit(
         self,
-        data: Interactions | Split,
+        data: Split | Interactions | Source,
         *,
+        user: str | None = None,
+        item: str | None = None,
+        false_positive: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
@@ -88,16 +134,17 @@ class Recommender:
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
 
+        Interactions may also be a data frame (polars, pandas, Arrow and others) or a file, whose columns are named by
+        `user`, `item`, `false_positive`, `time` and `weight`, or guessed. What was fitted before is forgotten.
+
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
         numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
         `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
         weights of every training interaction.
         """
-        split = (
-            data
-            if isinstance(data, Split)
-            else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=self.settings.seed)
-        )
+        names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
+        split = _as_split(data, names, self.settings.seed)
+        self._forget()
         group = split.train.group
         check_possible(self.settings, split)
         if self.settings.chooses:
@@ -105,7 +152,7 @@ class Recommender:
                 raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
             return self._choose(split, progress, checkpoint, resume)
         settings = self.settings
-        fitting = make_learner(settings).begin(split, make_run(settings, split, self._denoiser, memory))
+        fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser, memory))
         driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
         if resume and checkpoint is not None:
             _take_up(driver, checkpoint, group)
@@ -124,7 +171,26 @@ class Recommender:
                 self._keep(driver, split, measured)
             raise
         self._keep(driver, split, measured)
+        if settings.final:
+            self._finish(split, checkpoint, resume, progress)
         return self
+
+    def _finish(
+        self, split: Split, checkpoint: Path | None, resume: bool, progress: Callable[[Event], None] | None
+    ) -> None:
+        """Fit the model again for as many epochs as were selected: with validation, and on the whole log."""
+        spec = Spec(self.settings.model, self.settings.model_options, self.settings.denoiser,
+                    self.settings.denoiser_options)  # fmt: skip
+        folder = None if checkpoint is None else checkpoint.parent
+        for stage in ("validated", "all"):
+            fitted = self.refit(
+                spec, stage_data(split, stage), self.selected["epoch"], stage, folder=folder, resume=resume,
+                progress=progress,
+            )  # fmt: skip
+            if stage == "all":
+                self.final = fitted
+            else:
+                self.model, self.fitted_on = fitted, stage
 
     def _keep(self, driver: Driver, split: Split, measured: bool) -> None:
         """Become what a fitting has selected."""
@@ -144,12 +210,14 @@ class Recommender:
         selection = self.select(split, progress=progress, checkpoint=checkpoint, resume=resume)
         self.choice, self.split, self._trust = selection.choice, split, selection.trust
         chosen = selection.choice.chosen
-        self.selected = {"score": chosen.score, "epoch": max(selection.choice.epochs.values())}
+        epochs = max(selection.choice.epochs[spec.slug] for spec in chosen.candidate.specs)
+        self.selected = {"score": chosen.score, "epoch": epochs}
         self.converged = True
         folder = None if checkpoint is None else checkpoint.parent
-        refit = partial(self._refit, folder=folder, resume=resume, progress=progress)
+        refit = partial(self.refit, folder=folder, resume=resume, progress=progress)
         final = self.settings.final is not False
-        self.model = selection.scorer("validated" if final else "train", refit)
+        self.fitted_on = "validated" if final else "train"
+        self.model = selection.scorer(self.fitted_on, refit)
         self.final = selection.scorer("all", refit) if final else None
         return self
 
@@ -189,15 +257,15 @@ class Recommender:
             plan.write(path)
         return plan
 
-    def _refit(
+    def refit(
         self, spec: Spec, data: Interactions, epochs: float, stage: Stage,
-        *, folder: Path | None, resume: bool, progress: Callable[[Event], None] | None,
+        *, folder: Path | None = None, resume: bool = False, progress: Callable[[Event], None] | None = None,
     ) -> Scorer:  # fmt: skip
         """Fit one model for a given number of epochs, on the data of a stage."""
         nothing = data.take(slice(0))
         split = Split(data, nothing, nothing, nothing)
         settings = make_settings(self.settings.model_dump() | spec.settings() | {"final": False})
-        fitting = make_learner(settings).begin(split, make_run(settings, split))
+        fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser))
         driver = Driver(fitting, settings.patience, group=data.group)
         path = None if folder is None else folder / "auto" / f"{spec.slug}-{stage}" / "state.safetensors"
         if resume and path is not None and path.exists():
@@ -290,10 +358,8 @@ class Recommender:
     def _fitted_on(self) -> Interactions:
         """The data of the model to recommend with, with the weights of its first part."""
         _, split = self._fitted()
-        if self.choice is None:
-            return split.train
-        stage: Stage = "all" if self.final is not None else "train"
-        weighted = self.choice.chosen.candidate.specs[0].weighted
+        stage: Stage = self.fitted_on if self.final is None else "all"
+        weighted = self.choice is not None and self.choice.chosen.candidate.specs[0].weighted
         return stage_data(split, stage, self._trust if weighted else None)
 
     def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
@@ -338,6 +404,8 @@ class Recommender:
             run.write_weights(weights_to_keep(model.scorers[0]), group=group)
         else:
             run.write_weights(weights_to_keep(model), group=group)
+            if self.final is not None:
+                run.write_weights(weights_to_keep(self.final), run.final, group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
@@ -350,10 +418,9 @@ class Recommender:
             run.write_weights(self.final.state_dict(), run.final)
 
     def choice_record(self) -> dict[str, Any]:
-        """What metrics.json says about the choice, if there was one."""
-        if self.choice is None:
-            return {}
-        return {"choice": self.choice.as_dict(), "fitted_on": "train" if self.final is None else "validated"}
+        """What metrics.json says about what was fitted on what, and about the choice, if there was one."""
+        choice = {} if self.choice is None else {"choice": self.choice.as_dict()}
+        return {"fitted_on": self.fitted_on, **choice}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:
@@ -365,36 +432,45 @@ class Recommender:
         metrics = run.read_metrics()
         recommender.split, recommender.selected = split, metrics["selected"]
         recommender.history = run.read_frame(run.history)
+        stage = metrics.get("fitted_on", "train")
+        if stage not in PARTS:
+            raise RunError(f"{run.metrics} is damaged: it says that the model was fitted on '{stage}'.")
+        recommender.fitted_on, recommender._final_of = stage, run if run.final.exists() else None
         if "choice" in metrics:
             recommender._read_choice(run, metrics)
-        else:
-            recommender.model = recommender._read_model(run, split)
+        recommender.model = recommender._restored(run, run.model, stage)
         return recommender
 
-    def _read_model(self, run: RunFolder, split: Split) -> Scorer:
+    def _restored(self, run: RunFolder, path: Path, stage: Stage) -> Scorer:
+        """The model in a file of a run, which was fitted on the data of a stage."""
+        if self.choice is not None:
+            return self._restored_choice(run, path, stage)
         try:
-            model = make_learner(self.settings).restore(split.train, run.read_weights())
+            model = make_learner(self.settings).restore(stage_data(self._fitted_split(), stage), run.read_weights(path))
         except RunError as error:
-            raise RunError(f"{run.model} does not fit its config.toml: {error}") from None
+            raise RunError(f"{path} does not fit its config.toml: {error}") from None
         return Blend([model], offset=_offset_of(run, model)) if run.offset.exists() else model
 
+    def _fitted_split(self) -> Split:
+        if self.split is None:
+            raise RunError("this recommender has not been trained: call fit first.")
+        return self.split
+
     def _read_choice(self, run: RunFolder, metrics: dict[str, Any]) -> None:
-        """Read what `auto` chose; what is fitted on the whole log is read when it is asked for."""
+        """Read what `auto` chose."""
+        if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):
+            log.warning("%s was chosen by version 0.1: why is in its metrics.json alone.", run.path)
+            return
         try:
             self.choice = Choice.from_dict(metrics["choice"])
-            stage: Stage = metrics["fitted_on"]
-            PARTS[stage]
         except (KeyError, TypeError, ValueError, ConfigError) as error:
             raise RunError(f"{run.metrics} is damaged or of another version ({error!r}): train anew.") from None
         if run.trust.exists():
             self._trust = {name: tensor.numpy() for name, tensor in run.read_weights(run.trust).items()}
-        self.model = self._restored(run, run.model, stage)
-        self._final_of = run if run.final.exists() else None
 
-    def _restored(self, run: RunFolder, path: Path, stage: Stage) -> Blend:
-        _, split = self.choice, self.split
-        assert self.choice is not None
-        assert split is not None
+    def _restored_choice(self, run: RunFolder, path: Path, stage: Stage) -> Blend:
+        split = self._fitted_split()
+        assert self.choice is not None  # or it would be one model
         candidate, state = self.choice.chosen.candidate, run.read_weights(path)
         try:
             parts = [
@@ -417,14 +493,22 @@ class Recommender:
             self.final = self._restored(self._final_of, self._final_of.final, "all")
         return self.final or self.trained()
 
+    def shown(self) -> Shown:
+        """What it is and whether it was fitted."""
+        settings = self.settings
+        rows: list[tuple[str, Any]] = [("model", settings.model), *settings.model_options.items()]
+        rows += [("strategy", settings.denoiser), *settings.denoiser_options.items()]
+        rows += [(f"{settings.select_by} on validation", self.selected.get("score"))] if self.selected else []
+        return Shown("Recommender" if self.model else "Recommender, not fitted", ("", ""), rows)
+
     def trained(self) -> Scorer:
         """The model, if there is one."""
         return self._fitted()[0]
 
     def _fitted(self) -> tuple[Scorer, Split]:
-        if self.model is None or self.split is None:
+        if self.model is None:
             raise RunError("this recommender has not been trained: call fit first.")
-        return self.model, self.split
+        return self.model, self._fitted_split()
 
 
 def settings_of(run: RunFolder) -> Settings:
@@ -470,6 +554,16 @@ def _describe(denoiser: Denoiser) -> dict[str, Any]:
             options = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
             return {"denoiser": name, "denoiser_options": options}
     return {"denoiser": CUSTOM}
+
+
+def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | None], seed: int) -> Split:
+    """A split as it is; of interactions, whatever they are in, a tenth of each user's for validation."""
+    given: dict[str, Any] = {name: value for name, value in names.items() if value is not None}
+    if isinstance(data, Split | Interactions):
+        if given:
+            raise ConfigError(f"{', '.join(given)} are for columns of a data frame or file, which this is not.")
+        return data if isinstance(data, Split) else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=seed)
+    return split_interactions(read_interactions(data, **given), ratios=(0.9, 0.1, 0.0), seed=seed)
 
 
 def _take_up(driver: Driver, checkpoint: Path, group: Group) -> None:

@@ -5,7 +5,9 @@ Nothing here is pickled or executed: a run folder from a stranger is safe to ope
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +34,9 @@ from recsieve.lock import HOLDER, LOCK
 from recsieve.settings import Settings
 from recsieve.tensor_file import Share, is_finite, write_tensors
 
+log = logging.getLogger(__name__)
+
+FORMAT = 2  # of run folders; version 0.1 wrote none down
 PARTS = ("train", "validation", "test", "test_false_positives")
 # Columns of interactions that are all null where they are not known.
 OPTIONAL = {"false_positive": pl.Int8, "weight": pl.Float32, "time": pl.Int64}
@@ -52,6 +57,7 @@ class RunFolder:
         self.ids = self.path / "ids.parquet"
         self.interactions = self.path / "interactions.parquet"
         self.per_user = self.path / "per_user.parquet"
+        self.manifest = self.path / "manifest.json"
         self.checkpoint = self.path / "checkpoint" / "state.safetensors"
 
     @property
@@ -73,19 +79,49 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        return self.metrics.exists()  # it is written last
+        """Whether the run has ended: its manifest is written last; one of version 0.1 has none."""
+        return self.manifest.exists() or (self.metrics.exists() and self._is_old)
+
+    @property
+    def _is_old(self) -> bool:
+        return "format" not in self.read_config()
 
     def require(self, *, finished: bool = True) -> None:
         """Say what is wrong if this is no run, or none that has ended."""
         if not self.exists:
             what = "no such folder" if not self.path.exists() else "it holds no config.toml"
             raise RunError(f"{self.path} is not a run of recsieve ({what}): give a folder that `train` has written.")
-        if finished and not self.model.exists():
+        if finished and not self.finished:
             raise RunError(f"the training in {self.path} has not ended: go on with the same command and --resume.")
+        if finished and not self.manifest.exists():
+            log.warning("%s was written by version 0.1: nothing tells whether its files are whole.", self.path)
+        elif finished:
+            self._check_manifest()
+
+    def _check_manifest(self) -> None:
+        """Refuse a run of which a file is not as it was written: that finds damage, not malice."""
+        with self._reading(self.manifest):
+            files = dict(json.loads(self.manifest.read_text(encoding="utf-8"))["files"])
+            for path in self._files:
+                known = files.get(path.name)
+                if path.exists() != (known is not None):
+                    raise RunError(
+                        f"{path} was {'added' if known is None else 'removed'}: train anew in another folder."
+                    )
+                if known is not None and known != _mark(path):
+                    raise RunError(f"{path} is damaged, it is not as it was written: train anew in another folder.")
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        """Those that a finished run may have, and that decide what it answers."""
+        return (
+            self.config, self.metrics, self.history, self.model, self.offset, self.final, self.trust, self.ids,
+            self.interactions, self.per_user,
+        )  # fmt: skip
 
     def write_config(self, settings: Settings, data: dict[str, Any]) -> None:
         """Write down how the run is trained, and on what."""
-        tables = {"settings": settings.model_dump(exclude_none=True), "data": data}
+        tables = {"format": FORMAT, "settings": settings.model_dump(exclude_none=True), "data": data}
         write_text(self.config, tomli_w.dumps(tables))
 
     def read_config(self) -> dict[str, Any]:
@@ -93,11 +129,17 @@ class RunFolder:
             return tomllib.loads(self.config.read_text(encoding="utf-8"))
 
     def write_metrics(self, metrics: dict[str, Any]) -> None:
+        """Write what came of the run, and then the manifest of all its files, which ends it."""
         write_text(self.metrics, json.dumps(_without_nan(metrics), indent=2) + "\n")
+        files = {path.name: _mark(path) for path in self._files if path.exists()}
+        write_text(self.manifest, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
 
     def read_metrics(self) -> dict[str, Any]:
         with self._reading(self.metrics):
-            return json.loads(self.metrics.read_text(encoding="utf-8"))
+            metrics = json.loads(self.metrics.read_text(encoding="utf-8"))
+            if not isinstance(metrics, dict) or not isinstance(metrics.get("selected"), dict):
+                raise ValueError("it does not say what was selected")
+            return metrics
 
     def write_frame(self, path: Path, frame: pl.DataFrame) -> None:
         with replacing(path) as temporary:
@@ -105,7 +147,7 @@ class RunFolder:
 
     def read_frame(self, path: Path) -> pl.DataFrame:
         with self._reading(path):
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)  # a name may have brackets
 
     def write_weights(
         self, weights: Mapping[str, Tensor | Share], path: Path | None = None, group: Group = ALONE
@@ -144,7 +186,8 @@ class RunFolder:
             rows = pl.scan_parquet(self.interactions, glob=False)
             absent = rows.select(pl.col(OPTIONAL).null_count() == pl.len()).collect()
             known = [name for name in OPTIONAL if not absent[name].item()]
-            return Split(**{name: _part(rows, name, known, user_ids, item_ids) for name in PARTS})
+            train, validation, test, noise = (_part(rows, name, known, user_ids, item_ids) for name in PARTS)
+            return Split(train, validation, test, noise)
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -155,6 +198,12 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError, SafetensorError, pl.exceptions.PolarsError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise RunError(f"{path} is damaged or not of recsieve ({reason}): train anew in another folder.") from None
+
+
+def _mark(path: Path) -> dict[str, Any]:
+    """The size and the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return {"size": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _without_nan(value: Any) -> Any:

@@ -1,73 +1,107 @@
-"""Every setting of a training, checked, as it stands in a run's config.toml: the one place of defaults."""
+"""Every setting of a training, as it stands in a run's config.toml: the one place of defaults.
+
+The command line makes its options of these, `compare`, `tune` and `auto` take theirs from them. No torch is imported
+here, so that `--help` is quick; what a model or a strategy has to say about its options is asked in `checking`.
+"""
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args
 
-import numpy as np
-import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from recsieve.data.interactions import CSR
-from recsieve.denoisers import DENOISERS, Context, make_denoiser
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models import MODELS, Learner, Model
-from recsieve.objectives import make_objective
-from recsieve.training import TrainingPlan
-from recsieve.training.sharded import check_shardable
-from recsieve.training.steps import Engine
 
-CUSTOM = "custom"  # a strategy of the user's own, given as an object: it has no name to be made from
+CUSTOM = "custom"  # a model or strategy of the user's own, given as an object: it has no name to be made from
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
+Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
+Options = dict[str, int | float | str]
 Positive = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, lt=float("inf"))]
 
 
-class Settings(BaseModel):
-    """What to train and how; an unknown key is an error."""
+def usual_denoiser(model: Any) -> str:
+    """The strategy where none is named: chosen with the model, or none."""
+    return AUTO if model == AUTO else "keep-all"
+
+
+class Budget(BaseModel):
+    """How much training there is; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    model: str = "auto"
-    model_options: dict[str, int | float | str] = {}
-    objective: str = "bce"
-    objective_options: dict[str, int | float | str] = {}
-    denoiser: str = "auto"
-    denoiser_options: dict[str, int | float | str] = {}
-    select_by: str = "ndcg@20"
-    epochs: Positive = 100
-    patience: Positive = 10
-    batch_size: Positive = 1024
-    learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 1e-3
-    shard_tables: bool = False  # share their rows out over the ranks of torchrun
-    table_learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 0.05  # of Adagrad, on sharded tables
-    negatives: Positive = 1
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    validate_every: Positive | None = None
-    validation_users: Positive | None = None  # ranked for at each validation, drawn once; None: everybody
-    checkpoint_every: Positive | None = None
-    # Of `auto`: the time that the choice and the fitting may take, or the number of models to try instead, and which.
-    budget: str = "2m"
-    trials: Positive | None = None
-    candidates: list[str] = []
-    # Whether what was chosen is fitted again on training and validation, and on the whole log; None: for `auto` alone.
-    final: bool | None = None
-    engine: Engine = "auto"  # how steps are made: the same numbers to rounding, and to the bit where it is named
+    epochs: Positive = Field(default=100, description="At most this many epochs.")
+    batch_size: Positive = Field(default=1024, description="Positives and negatives together.")
+    negatives: Positive = Field(default=1, description="Sampled for each positive.")
+    engine: Engine = Field(default="auto", description="How steps are made: the same numbers to rounding.")
+
+
+class TrainingPlan(Budget):
+    """How long and in what steps to train by gradients."""
+
+    learning_rate: Rate = Field(default=1e-3, description="Of Adam.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="The same seed gives the same numbers.")
+    validate_every: Positive | None = Field(default=None, description="Steps between validations. [an epoch]")
+    checkpoint_every: Positive | None = Field(default=None, description="Steps between checkpoints. [an epoch]")
+
+
+class Common(Budget):
+    """What all trainings of a study have in common, so that none is favoured."""
+
+    objective: str = Field(
+        default="bce", description="bce, square or hinge of each pair; bpr or softmax against negatives."
+    )
+    objective_options: Options = {}
+    select_by: str = Field(
+        default="ndcg@20", description="What decides which weights are kept: ndcg@20, clean-ndcg@20, own-loss, …."
+    )
+    patience: Positive = Field(default=10, description="Stop after this many validations without progress.")
+    validation_users: Positive | None = Field(
+        default=None, description="Rank for at most this many users at each validation, drawn once. [everybody]"
+    )
+
+
+class Settings(TrainingPlan, Common):
+    """What to train and how."""
+
+    model: str = Field(
+        default=AUTO,
+        description="auto (chosen on validation), ease, ials, itemknn, rp3beta, popularity, mf, lightgcn, gmf, neumf, "
+        "cdae, nmtr (told what was regretted), or one of a plug-in.",
+    )
+    model_options: Options = {}
+    denoiser: str = Field(
+        default=AUTO,
+        description="auto (chosen on validation), keep-all (plain training), truncated (T-CE), reweighted (R-CE), "
+        "random-drop, least-popular-drop, negative-feedback (NR: told what was regretted), or one of a plug-in. "
+        "[auto; keep-all where a model is named]",
+    )
+    denoiser_options: Options = {}
+    shard_tables: bool = Field(default=False, description="Share rows of tables out over torchrun's ranks by TorchRec.")
+    table_learning_rate: Rate = Field(default=0.05, description="Of row-wise Adagrad, on sharded tables.")
+    budget: str = Field(default="2m", description="auto: the time it may take, e.g. 30s, 2m or 1h.")
+    trials: Positive | None = Field(default=None, description="auto: so many models, instead of a time.")
+    candidates: list[str] = Field(default=[], description="auto: the models to choose among. [all]")
+    final: bool | None = Field(
+        default=None, description="Fit what was selected again with validation, and on the whole log. [for auto]"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_strategy(cls, values: Any) -> Any:
+        """Whoever names a model and no strategy wants that model as it is."""
+        if isinstance(values, Mapping) and "denoiser" not in values:
+            return {**values, "denoiser": usual_denoiser(values.get("model", AUTO))}
+        return values
 
     @property
     def chooses(self) -> bool:
         """Whether there is something to be chosen on validation."""
         return AUTO in (self.model, self.denoiser)
-
-    def plan(self) -> TrainingPlan:
-        """The part that the training loop is told."""
-        known = inspect.signature(TrainingPlan).parameters
-        return TrainingPlan(**{name: value for name, value in self if name in known})
 
 
 class AutoOptions(BaseModel):
@@ -89,101 +123,6 @@ def auto_options(options: Mapping[str, Any]) -> AutoOptions:
         raise ConfigError(f"denoiser auto: {first_problem(error, AutoOptions)}") from None
 
 
-def make_settings(values: dict[str, Any]) -> Settings:
-    """Check settings; what is wrong comes back as one line."""
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        raise ConfigError(first_problem(error, Settings)) from None
-    make_objective(settings.objective, settings.objective_options)
-    if settings.denoiser == AUTO:
-        auto_options(settings.denoiser_options)
-    elif settings.denoiser not in (*DENOISERS, CUSTOM):
-        known = [*DENOISERS, AUTO]
-        raise ConfigError(f"there is no denoiser '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
-    _check_criterion(settings.select_by)
-    if settings.model == AUTO:
-        _check_auto(settings)
-        return settings
-    model = MODELS[settings.model]
-    known = model_options(model)
-    for name in settings.model_options:
-        if name not in known:
-            raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
-    _check_model(settings)
-    _check_denoiser(settings)
-    if settings.shard_tables:
-        if not issubclass(model, Model):
-            raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
-        check_shardable(settings.model, model, settings.model_options.get("factors"))
-    return settings
-
-
-def _check_auto(settings: Settings) -> None:
-    """Refuse what is said of one model where several are tried."""
-    if settings.denoiser != AUTO:
-        raise ConfigError(
-            f"the strategy is {settings.denoiser}, but no model is named: give one, such as ials, mf or gmf, or leave "
-            "the strategy to auto too."
-        )
-    if settings.model_options:
-        raise ConfigError(f"{next(iter(settings.model_options))} is an option of a model: name the model too.")
-    for name in settings.candidates:
-        MODELS[name]  # says what there is instead
-
-
-def model_options(model: type) -> list[str]:
-    """The options of a model, by name: what it is made with, beside the data."""
-    parameters = inspect.signature(model).parameters.items()
-    return [name for name, parameter in parameters if is_dataclass(model) or parameter.kind is parameter.KEYWORD_ONLY]
-
-
-def _check_model(settings: Settings) -> None:
-    """Make the model once, for one user and one item, which fails where an option is wrong."""
-    model, options = MODELS[settings.model], dict(settings.model_options)
-    factors = options.get("factors", 1)
-    if isinstance(factors, bool) or not isinstance(factors, int) or factors < 1:
-        raise ConfigError(f"factors is {factors!r}, but it is the size of the vectors: give a whole number from 1.")
-    with _explaining(f"the model {settings.model}", options):
-        if issubclass(model, Model):
-            one = CSR(np.array([0, 1], np.int64), np.zeros(1, np.int32), 1)
-            # Whether many factors fit into memory is seen with the data.
-            model(one, torch.Generator(), **options | ({"factors": 1} if "factors" in options else {}))
-        else:
-            _check_learner(settings, model(**options))
-
-
-def _check_learner(settings: Settings, learner: Learner) -> None:
-    """Refuse what a model that fits itself has no use for."""
-    if settings.objective != Settings.model_fields["objective"].default:
-        raise ConfigError(f"{settings.model} has an objective of its own: leave objective='{settings.objective}' out.")
-    if settings.denoiser not in (AUTO, CUSTOM) and not learner.accepts(DENOISERS[settings.denoiser]):
-        known = [name for name in DENOISERS if learner.accepts(DENOISERS[name])]
-        raise ConfigError(
-            f"the strategy {settings.denoiser} makes no sense for {settings.model}, which takes {', '.join(known)}: "
-            "give one of these, or weights of interactions."
-        )
-
-
-def _check_denoiser(settings: Settings) -> None:
-    """Make the strategy once, which fails where an option is wrong; those of `auto` are checked before."""
-    if settings.denoiser in (AUTO, CUSTOM):
-        return
-    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=1 + settings.negatives)
-    with _explaining(f"the strategy {settings.denoiser}", settings.denoiser_options):
-        make_denoiser(settings.denoiser, settings.denoiser_options, context)
-
-
-@contextmanager
-def _explaining(what: str, options: Mapping[str, Any]) -> Iterator[None]:
-    """Text in the place of a number, or a number in that of a text, in one line."""
-    try:
-        yield
-    except (TypeError, ValueError, OverflowError) as error:
-        given = ", ".join(f"{name} = {value!r}" for name, value in options.items())
-        raise ConfigError(f"{what} cannot be made with {given}: {error}.") from None
-
-
 def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     """Take "ndcg@20" or "clean-recall@50" apart: metric, list length, and whether only true positives count."""
     clean = select_by.startswith("clean-")
@@ -194,11 +133,6 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
             "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), or 'own-loss'."
         )
     return metric, int(k), clean
-
-
-def _check_criterion(select_by: str) -> None:
-    if select_by != "own-loss":
-        parse_criterion(select_by)
 
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from recsieve.data.splitting import Split
+from recsieve.display import Displayed, Shown
 from recsieve.experiments.compare import run_comparison
 from recsieve.experiments.config import ComparisonConfig, make_config
 from recsieve.experiments.pool import Progress, Started
@@ -18,12 +19,13 @@ from recsieve.experiments.tracking import log_run, make_tracker
 from recsieve.experiments.tune import run_tuning
 from recsieve.progress import Advanced
 from recsieve.reporting.comparison import write_comparison_page
-from recsieve.reporting.tuning import write_tuning_page
+from recsieve.reporting.comparison_tables import summary_rows
+from recsieve.reporting.tuning import best_rows, write_tuning_page
 from recsieve.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
-class ComparisonResult:
+class ComparisonResult(Displayed):
     """A finished comparison: what comparison.json holds, and where it and the page are."""
 
     folder: Path
@@ -31,7 +33,7 @@ class ComparisonResult:
 
     @property
     def answer(self) -> str:
-        """Whether any strategy is better than plain CE, in one sentence."""
+        """Whether any strategy is better than the same model without it, and than the best plain model."""
         return str(self.result["answer"])
 
     @property
@@ -43,6 +45,10 @@ class ComparisonResult:
     def rows(self) -> list[dict[str, Any]]:
         """Metrics and verdicts of each strategy, model and kind of noise."""
         return list(self.result["rows"])
+
+    def shown(self) -> Shown:
+        """The answer, and a row for each model and strategy."""
+        return Shown(self.answer, *summary_rows(self.result))
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -103,7 +109,7 @@ def compare_by(
 
 
 @dataclass(frozen=True)
-class TuningResult:
+class TuningResult(Displayed):
     """A finished search: what tuning.json holds, and where it, the page and the next comparison are."""
 
     folder: Path
@@ -116,8 +122,12 @@ class TuningResult:
 
     @property
     def strategies(self) -> dict[str, dict[str, Any]]:
-        """The best knobs and their validation score, by strategy."""
+        """The best options and their validation score, by strategy."""
         return {entry["denoiser"]: entry for entry in self.result["strategies"]}
+
+    def shown(self) -> Shown:
+        """What is best on validation, and the best trial of each strategy."""
+        return Shown(self.advice[0], *best_rows(self.result))
 
     @property
     def trials(self) -> pl.DataFrame:
@@ -137,7 +147,7 @@ def tune(
     progress: Progress | None = None,
     **options: Any,
 ) -> TuningResult:
-    """Search the knobs of each strategy with equally many trials, on validation alone.
+    """Search the options of a model and of each strategy with equally many trials, on validation alone.
 
     `data` is as for `compare`; `options` are those of `TuningConfig`: model, strategies, trials, epochs and so on.
     Trials that are in `out` already are not repeated.

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save, save_file
 from torch import Tensor
 
 from recsieve.data.codes import blocks
+from recsieve.errors import RunError
 from recsieve.files import replacing
 from recsieve.group import ALONE, Group
 
@@ -47,7 +49,12 @@ def write_tensors(
         _write_with_blocks(path, save(here, dict(metadata)), shapes, blocks_of_all)
     else:
         with replacing(path) as temporary:
-            save_file(here, temporary, dict(metadata))
+            try:
+                save_file(here, temporary, dict(metadata))
+            except SafetensorError as error:  # the library does not say so by an OSError
+                raise RunError(
+                    f"{path} cannot be written ({error}): free some space, or give another folder."
+                ) from None
 
 
 def is_finite(tensor: Tensor) -> bool:

@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from recsieve.auto import judging
-from recsieve.auto.judging import Judge, Shift, best_shifts, log_popularity, truth_of
+from recsieve.auto.candidates import Spec
+from recsieve.auto.judging import Judge, log_popularity, truth_of
 from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
 from recsieve.evaluation import evaluate
 from recsieve.models import GMF
-from recsieve.models.offset import NOISE, Offset, OffsetScorer
+from recsieve.models.blend import NOISE, Blend, Offset
 
 
 def interactions(users, items, flags=None):
@@ -21,8 +22,11 @@ TRAIN = interactions([0, 0, 1, 2, 2], [0, 1, 1, 1, 4])
 HELD_OUT = interactions([0, 1, 1, 2], [2, 0, 3, 5])
 
 
-def model():
-    return GMF(TRAIN.csr, torch.Generator().manual_seed(3))
+SPEC = Spec("gmf")
+
+
+def model(seed=3):
+    return GMF(TRAIN.csr, torch.Generator().manual_seed(seed))
 
 
 def offset():
@@ -32,18 +36,37 @@ def offset():
 
 
 def test_without_doubts_the_value_is_the_common_ndcg_under_every_shift():
-    values = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0).values(model(), Offset(torch.zeros(6), offset()))
-    assert len(values) == 2 * (1 + len(judging.GAMMAS))
-    for shift, of_users in values.items():
-        shifted = OffsetScorer(model(), shift.offset(log_popularity(TRAIN), offset()))
-        expected = evaluate(shifted, HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
+    judge, log_true = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
+    values = judge.shifts(SPEC, model(), log_true)
+    assert len(values) == len(judging.C) * len(judging.GAMMA) - 1
+    for one, of_users in values.values():
+        shift = Offset(one.gamma * log_popularity(TRAIN), offset() if one.c else None, one.c)
+        expected = evaluate(Blend([model()], offset=shift), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
+        np.testing.assert_allclose(of_users, expected)
+
+
+def test_without_p_only_popularity_shifts():
+    values = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0).shifts(SPEC, model(), None)
+    assert {one.c for one, _ in values.values()} == {0.0}
+
+
+def test_blends_are_judged_as_they_will_rank():
+    judge, log_true = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
+    fitted = [(Spec("gmf"), model()), (Spec("mf"), model(5)), (Spec("cdae"), model(6))]
+    values = judge.blends(fitted, log_true, (0.5, 1.0))
+    assert len(values) == 2 * len(judging.mixtures(3)) == 2 * (3 * 3 + 1)
+    scorers = {spec.model: scorer for spec, scorer in fitted}
+    for one, of_users in values.values():
+        shift = Offset(log_popularity(TRAIN), offset(), 0.5) if one.c else None
+        blend = Blend([scorers[spec.model] for spec in one.specs], one.weights, shift)
+        expected = evaluate(blend, HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
         np.testing.assert_allclose(of_users, expected)
 
 
 def test_doubtful_rows_count_by_how_probably_they_are_no_noise():
     truth = np.array([0.5, 1.0, 1.0, 0.0])
-    doubted = Judge(HELD_OUT, TRAIN, truth, 6, 0).values(model(), None)[Shift()]
-    plain = Judge(HELD_OUT, TRAIN, np.ones(4), 6, 0).values(model(), None)[Shift()]
+    doubted = Judge(HELD_OUT, TRAIN, truth, 6, 0).value(model())
+    plain = Judge(HELD_OUT, TRAIN, np.ones(4), 6, 0).value(model())
     np.testing.assert_allclose(doubted, plain * [0.5, 1, 0])
 
 
@@ -54,15 +77,9 @@ def test_a_label_says_more_than_a_probability_and_a_probability_more_than_nothin
     assert truth_of(HELD_OUT, None).tolist() == [1, 1, 1, 1]
 
 
-def test_of_each_kind_of_shift_the_best_remains():
-    values = {Shift(): 1, Shift(0.5): 2, Shift(2.0): 3, Shift(0.0, True): 0, Shift(0.5, True): 5, Shift(2.0, True): 4}
-    best = best_shifts({shift: np.array([float(value)]) for shift, value in values.items()})
-    assert best == [Shift(), Shift(2.0), Shift(0.0, True), Shift(0.5, True)]
-
-
 def test_no_more_users_than_enough_are_asked(monkeypatch):
     monkeypatch.setattr(judging, "MOST_USERS", 2)
     judge = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0)
     assert len(judge.users) == 2
     everybody = evaluate(model(), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
-    assert judge.values(model(), None)[Shift()] == pytest.approx(everybody[judge.users])
+    assert judge.value(model()) == pytest.approx(everybody[judge.users])

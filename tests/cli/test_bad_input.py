@@ -44,13 +44,25 @@ def write(tmp_path):
         ("user,item\na,x\nb,y\n", ("--k-core", 3), ()),
         ("user,item\na,x\nb,y\n", ("--model", "gmff"), ("did you mean 'gmf'",)),
         ("user,item\na,x\nb,y\n", ("--denoiser", "trunc"), ("truncated",)),
-        ("user,item\na,x\nb,y\n", ("--beta", 1), ("no knob 'beta'",)),
-        ("user,item\na,x\nb,y\n", ("--max-drop-rate", 1.5), ("max_drop_rate is 1.5",)),
-        ("user,item\na,x\nb,y\n", ("--drop-positives", 1.5), ("drop_positives is 1.5",)),
+        ("user,item\na,x\nb,y\n", ("--beta", 1), ("no option 'beta'",)),
+        ("user,item\na,x\nb,y\n", ("--denoiser", "truncated", "--max-drop-rate", 1.5), ("max_drop_rate is 1.5",)),
+        ("user,item\na,x\nb,y\n", ("--denoiser", "truncated", "--drop-positives", 1.5), ("drop_positives is 1.5",)),
         ("user,item\na,x\nb,y\n", ("--select-by", "accuracy"), ("select_by",)),
         ("user,item\na,x\nb,y\n", ("--learning-rate", -1), ("learning_rate",)),
         ("user,item\na,x\nb,y\n", ("--corruption", 0.5), ("no option 'corruption'",)),
-        ("user,item\na,x\nb,y\n", ("--drop-positives", 0.1, "--max-drop-rate", 0.1), ("both",)),
+        (
+            "user,item\na,x\nb,y\n",
+            ("--denoiser", "truncated", "--drop-positives", 0.1, "--max-drop-rate", 0.1),
+            ("both",),
+        ),
+        ("user,item\na,x\nb,y\n", ("--model", "ease", "--factors", 8), ("no option 'factors'",)),
+        ("user,item\na,x\nb,y\n", ("--model", "ease", "--objective", "bpr"), ("objective of its own",)),
+        ("user,item\na,x\nb,y\n", ("--model", "ease", "--denoiser", "truncated"), ("makes no sense for ease",)),
+        ("user,item\na,x\nb,y\n", ("--temperature", 0.2), ("no option 'temperature'",)),
+        ("user,item\na,x\nb,y\n", ("--objective", "softmax", "--temperature", 0), ("temperature is 0",)),
+        ("user,item\na,x\nb,y\n", ("--option", "beta"), ("give a name and a value",)),
+        ("user,item\na,x\nb,y\n", ("--option", "colour=red"), ("no option 'colour'",)),
+        ("user,item\na,x\nb,y\n", ("--epochs", 0), ("epochs is 0",)),
     ],
 )
 def test_training_refuses_in_one_line(recsieve, write, tmp_path, text, options, words):
@@ -81,7 +93,7 @@ def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("train", ("--drop-positives", 1.5)),
+        ("train", ("--denoiser", "truncated", "--drop-positives", 1.5)),
         ("train", ("--beta", 0.1)),
         ("train", ("--model", "cdae", "--corruption", 2)),
         ("train", ("--model", "cdae", "--activation", "step")),
@@ -187,13 +199,13 @@ def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_f
 def test_a_training_that_diverges_is_one_line_and_what_was_kept_before_it_can_be_used(
     recsieve, log, columns, tmp_path, monkeypatch
 ):
-    from recsieve.training import Training
+    from recsieve.training import GradientFitting
 
     def in_the_third_epoch(self, reduced):
         if self.step > 2 * self.steps_per_epoch:
             raise self._diverged(self.step, float("nan"))
 
-    monkeypatch.setattr(Training, "_check_finite", in_the_third_epoch)
+    monkeypatch.setattr(GradientFitting, "_check_finite", in_the_third_epoch)
     train = ("train", log, *columns, "--epochs", 5, "--out", tmp_path / "run")
     assert refused(recsieve(*train), "diverged by step", "smaller learning rate")
     assert "diverged" in json.loads((tmp_path / "run" / "metrics.json").read_text())

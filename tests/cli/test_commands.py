@@ -96,7 +96,9 @@ def test_a_rule_over_events_is_not_unmarked_by_merging_and_what_merging_did_is_t
 
 
 def test_a_ramp_longer_than_the_run_is_warned_about(recsieve, log, columns, tmp_path, caplog):
-    recsieve("train", log, *columns, "--ramp-steps", 99999, "--out", tmp_path / "run", *TRAIN)
+    recsieve(
+        "train", log, *columns, "--denoiser", "truncated", "--ramp-steps", 99999, "--out", tmp_path / "run", *TRAIN
+    )
     assert "never reaches its maximum" in caplog.text
 
 

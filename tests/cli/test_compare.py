@@ -2,13 +2,13 @@ import json
 
 import pytest
 
-TINY = ("--seeds", 2, "--epochs", 2, "--batch-size", 64, "--metric", "ndcg@5")
+TINY = ("--seeds", 2, "--epochs", 2, "--batch-size", 64, "--metric", "ndcg@5", "--plain-models", "")
 
 
 def test_a_log_becomes_a_verdict_and_a_page(recsieve, in_this_process, log, columns, tmp_path):
     answer = recsieve("compare", log, *columns, *TINY, "--out", tmp_path / "out")
     assert answer.code == 0, answer.err
-    assert "plain CE" in answer.out
+    assert "the same model without it" in answer.out
     assert "least popular drop as T-CE" in answer.out
     assert (tmp_path / "out" / "report.html").exists()
     assert "12 runs" in answer.err
@@ -27,6 +27,7 @@ def test_json_holds_rows_verdicts_and_the_command(recsieve, in_this_process, log
 def test_a_file_says_it_all(recsieve, in_this_process, log, tmp_path):
     path = tmp_path / "compare.toml"
     path.write_text(
+        "plain_models = []\n"
         f'seeds = 2\nepochs = 1\nbatch_size = 64\n[data]\nsource = "{log}"\nuser = "customer"\nitem = "product"\n'
         '[strategies.R-CE]\ndenoiser = "reweighted"\n'
     )

@@ -65,7 +65,8 @@ def test_data_without_repeats_stays_the_same_object():
 def test_a_rule_over_events_marks_a_pair_of_which_one_row_is_noise():
     for data in (read_interactions(EVENTS, false_positive=RETURNED), load_log(EVENTS, false_positive=RETURNED)):
         assert data.is_false_positive.tolist() == [True, False, True]
-    split, report = load_split(EVENTS, false_positive=RETURNED, ratios=(1, 0, 0))
+    split = load_split(EVENTS, false_positive=RETURNED, ratios=(1, 0, 0))
+    report = split.report
     assert split.train.is_false_positive.tolist() == [True, False, True]
     assert "2 rows marked as noise are 2 noisy pairs: a pair is noise if any of its rows is" in report.lines()[1]
 
@@ -103,7 +104,8 @@ def test_a_rule_of_which_nothing_survives_is_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
         read_interactions(EVENTS, false_positive=RETURNED, repeats="all")
     assert "none of the 2 rows marked as noise survives the merging of repeats" in caplog.text
-    _, report = load_split(EVENTS, false_positive=RETURNED, repeats="majority")
+    split = load_split(EVENTS, false_positive=RETURNED, repeats="majority")
+    report = split.report
     assert "none of the 2 rows marked as noise survives" in report.lines()[1]
 
 

@@ -57,16 +57,16 @@ def together(shares):
 )
 def test_the_ranks_have_together_the_split_of_one_process(parts, in_ranks, n_ranks, options):
     options = COLUMNS_OF_LOG | options
-    alone, report = load_split(parts, **options)
+    alone = load_split(parts, **options)
     found = in_ranks(n_ranks, lambda group: load_split(parts, **options, group=group))
     for name in PARTS:
-        whole, shares = getattr(alone, name), [getattr(split, name) for split, _ in found]
+        whole, shares = getattr(alone, name), [getattr(split, name) for split in found]
         for share in shares:
             assert share.user_ids.equals(whole.user_ids)
             assert share.item_ids.equals(whole.item_ids)
         for column, values in together(shares).items():
             np.testing.assert_array_equal(values, getattr(whole, column), err_msg=f"{name} {column}")
-    assert [own for _, own in found] == [report] * n_ranks
+    assert [split.report for split in found] == [alone.report] * n_ranks
 
 
 @pytest.mark.parametrize("missing", ["validation", "test", "nothing"])
@@ -74,16 +74,16 @@ def test_a_given_split_is_checked_and_shared_out_alike(parts, in_ranks, tmp_path
     files = sorted(parts.iterdir())
     given = {"source": files[:2], "validation": files[2], "test": files[3], **COLUMNS_OF_LOG}
     given.pop(missing, None)
-    alone, report = load_split(**given)
+    alone = load_split(**given)
     found = in_ranks(3, lambda group: load_split(**given, group=group))
-    assert found[0][1] == report
+    assert found[0].report == alone.report
     for name in PARTS:
-        for column, values in together([getattr(split, name) for split, _ in found]).items():
+        for column, values in together([getattr(split, name) for split in found]).items():
             np.testing.assert_array_equal(values, getattr(getattr(alone, name), column), err_msg=f"{name} {column}")
 
 
 def test_a_rank_reads_only_rows_of_its_own_users(parts, in_ranks):
-    shares = in_ranks(2, lambda group: load_split(parts, **COLUMNS_OF_LOG, group=group)[0].train)
+    shares = in_ranks(2, lambda group: load_split(parts, **COLUMNS_OF_LOG, group=group).train)
     assert not set(shares[0].users) & set(shares[1].users)
     assert min(len(share) for share in shares) > 100
 
@@ -97,18 +97,18 @@ def test_text_files_are_shared_out_too(in_ranks, tmp_path, kind):
     else:
         path = tmp_path / "log.train.rating"
         path.write_text("".join(f"{u}\t{i}\t{r}\n" for u, i, r in rows))
-    alone, _ = load_split(path)
-    shares = [split.train for split, _ in in_ranks(3, lambda group: load_split(path, group=group))]
+    alone = load_split(path)
+    shares = [split.train for split in in_ranks(3, lambda group: load_split(path, group=group))]
     for column, values in together(shares).items():
         np.testing.assert_array_equal(values, getattr(alone.train, column), err_msg=column)
 
 
 def test_a_run_folder_and_a_fingerprint_are_those_of_one_process(parts, in_ranks, tmp_path):
-    alone, _ = load_split(parts, **COLUMNS_OF_LOG)
+    alone = load_split(parts, **COLUMNS_OF_LOG)
     RunFolder(tmp_path / "alone").write_split(alone)
 
     def write(group):
-        split, _ = load_split(parts, **COLUMNS_OF_LOG, group=group)
+        split = load_split(parts, **COLUMNS_OF_LOG, group=group)
         RunFolder(tmp_path / "group").write_split(split)
         return fingerprint(split.train)
 
@@ -124,7 +124,7 @@ def test_flags_that_only_some_ranks_have_are_there_on_all(in_ranks, tmp_path):
         {"user": [1, 1, 2, 2, 3, 3], "item": [1, 2] * 3, "rating": [1, 5, None, None, None, None]}
     ).write_parquet(tmp_path / "log.parquet")
     options = {"false_positive": "rating < 3", "group": None}
-    shares = in_ranks(3, lambda g: load_split(tmp_path / "log.parquet", **options | {"group": g})[0].train)
+    shares = in_ranks(3, lambda g: load_split(tmp_path / "log.parquet", **options | {"group": g}).train)
     assert all(share.false_positive is not None for share in shares)
 
 

@@ -110,3 +110,23 @@ def test_what_cannot_be_compared_is_told(compare, split, tiny, tmp_path):
     unflagged = replace(split, validation=replace(split.validation, false_positive=None))
     with pytest.raises(ConfigError, match="not known which"):
         run_comparison(make_config({**tiny, "select_by": "clean-ndcg@20"}), tmp_path / "none", split=unflagged)
+
+
+def test_the_best_plain_model_is_chosen_on_validation_and_strategies_are_held_against_it(compare):
+    result = compare(plain_models=["popularity", "ease"])
+    rows = {(row["model"], row["strategy"]): row for row in result["rows"]}
+    plain = {key: row for key, row in rows.items() if row["role"] in ("baseline", "plain model")}
+    (best,) = [key for key, row in plain.items() if row["best_plain"]]
+    assert [row["seeds"] for row in result["rows"] if row["role"] == "plain model"] == [1, 1]
+    if best != ("gmf", "CE"):
+        assert rows["gmf", "T-CE"]["against_best_plain"]["against"] == best[0]
+        assert f"The best plain model is {best[0]}" in result["answer"]
+        assert any("the best plain model on validation" in line for line in result["conclusions"])
+
+
+def test_strategies_are_compared_on_a_model_that_is_solved(compare, caplog):
+    rows = compare(models=["ease"], plain_models=["popularity"])["rows"]
+    assert [(row["model"], row["strategy"]) for row in rows] == [
+        ("ease", "CE"), ("ease", "clean training (oracle)"), ("popularity", "plain"),
+    ]  # fmt: skip
+    assert "the strategy T-CE makes no sense for ease" in caplog.text

@@ -17,7 +17,7 @@ from recsieve.experiments.config import make_config, read_config
         ({"models": []}, "nothing to compare"),
         ({"models": ["gmg"]}, "did you mean 'gmf'?"),
         ({"strategies": {"T": {"denoiser": "trunkated"}}}, "did you mean 'truncated'?"),
-        ({"strategies": {"T": {"denoiser": "truncated", "denoiser_options": {"drop": 0.1}}}}, "has no knob 'drop'"),
+        ({"strategies": {"T": {"denoiser": "truncated", "denoiser_options": {"drop": 0.1}}}}, "has no option 'drop'"),
         ({"strategies": {"T": {"denoisr": "truncated"}}}, "strategies.T.denoiser is missing"),
         ({"noise": [{"mechanism": "unifrom", "rate": 0.1}]}, "did you mean 'uniform'?"),
         ({"noise": [{"mechanism": "uniform", "rate": 1.5}]}, "noise.0.rate is 1.5"),

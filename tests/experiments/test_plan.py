@@ -46,7 +46,8 @@ def test_two_plain_trainings_are_a_baseline_and_a_strategy():
 def test_every_seed_model_and_noise_is_a_run_with_a_name_of_its_own():
     config = make_config({"seeds": 2, "models": ["gmf", "cdae"], "noise": [{}, {"mechanism": "uniform", "rate": 0.1}]})
     cells = plan(config, {Noise(): False, Noise(mechanism="uniform", rate=0.1): True})
-    assert len(cells) == 2 * 2 * (5 + 6)
+    plain = 2 * (5 + 1)  # in each kind of noise five models, of which one is another with another seed
+    assert len(cells) == 2 * 2 * (5 + 6) + plain
     assert len({cell.name for cell in cells}) == len(cells)
     random = [cell.settings for cell in cells if cell.contender.role == "random control"]
     assert all(settings.denoiser_options["seed"] == settings.seed for settings in random)
@@ -62,7 +63,7 @@ REWEIGHTED = Strategy(denoiser="reweighted")
 
 
 def popularity_controls(strategies):
-    """The popularity control of each strategy, and the knobs of each control."""
+    """The popularity control of each strategy, and the options of each control."""
     made = contenders(strategies, noise_is_known=False)
     controls = {contender.name: contender.strategy for contender in made if contender.role == "popularity control"}
     return {contender.name: contender.control for contender in made if contender.role == "strategy"}, controls
@@ -105,3 +106,35 @@ def test_a_choice_with_labels_is_held_against_one_by_popularity_and_without_labe
     assert made["auto"].control == "P by popularity as auto"
     assert made[made["auto"].control].strategy.denoiser_options == {"labels": 0.05, "evidence": "popularity"}
     assert made["blind"].control == "least popular drop beside blind"
+
+
+def rows_of(**options):
+    config = make_config({"seeds": 2, **options})
+    return [(cell.settings.model, cell.contender.name, cell.settings.seed) for cell in plan(config, {Noise(): False})]
+
+
+def test_plain_models_are_there_without_asking_and_once_where_every_seed_gives_the_same():
+    plain = [(model, seed) for model, name, seed in rows_of() if name == "plain"]
+    once = [("ease", 0), ("itemknn", 0), ("popularity", 0), ("rp3beta", 0)]
+    assert sorted(plain) == sorted([*once, ("ials", 0), ("ials", 1)])
+
+
+def test_a_model_that_was_asked_for_is_not_there_twice():
+    rows = rows_of(models=["ease"], plain_models=["ease", "popularity"])
+    assert rows == [("ease", "CE", 0), ("popularity", "plain", 0)]
+
+
+def test_strategies_that_a_model_has_no_use_for_are_left_out_with_their_controls():
+    options = {"models": ["ials", "itemknn"], "plain_models": []}
+    strategies = {"CE": {"denoiser": "keep-all"}, "T-CE": TRUNCATED, "NR": {"denoiser": "negative-feedback"}}
+    rows = [(model, name) for model, name, seed in rows_of(**options, strategies=strategies) if seed == 0]
+    assert rows == [
+        ("ials", "CE"), ("ials", "T-CE"), ("ials", "random drop as T-CE"), ("ials", "least popular drop as T-CE"),
+        ("itemknn", "CE"),
+    ]  # fmt: skip
+
+
+def test_controls_have_the_model_options_of_what_has_to_beat_them():
+    tuned = TRUNCATED.model_copy(update={"model_options": {"factors": 8}})
+    made = {one.name: one.strategy for one in contenders({"T-CE": tuned}, noise_is_known=False)}
+    assert made["least popular drop as T-CE"].model_options == {"factors": 8}

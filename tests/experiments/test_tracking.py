@@ -2,12 +2,12 @@ import json
 
 import pytest
 
+from recsieve.checking import make_settings
 from recsieve.errors import ConfigError
 from recsieve.experiments import tracking
 from recsieve.experiments.run import train_split
 from recsieve.experiments.tracking import Follower, log_run, logging_to, make_tracker
 from recsieve.run_folder import RunFolder
-from recsieve.settings import make_settings
 from recsieve.studies import compare as compare_split
 from recsieve.training import Began, Trained, Validated
 

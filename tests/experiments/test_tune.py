@@ -5,8 +5,8 @@ import pytest
 
 from recsieve.errors import ConfigError, RunError
 from recsieve.experiments.config import read_config
-from recsieve.experiments.knobs import in_words
 from recsieve.experiments.search import make_tuning
+from recsieve.experiments.space import in_words
 from recsieve.experiments.tune import advice, run_tuning
 
 
@@ -48,7 +48,7 @@ def test_the_test_part_decides_nothing(tune, split):
     )
 
 
-def test_the_next_comparison_has_the_tuned_knobs(tune, tmp_path, split):
+def test_the_next_comparison_has_the_tuned_options(tune, tmp_path, split):
     split.train.to_frame().write_csv(tmp_path / "log.csv")
     result = tune(data={"source": str(tmp_path / "log.csv")}, strategies=["keep-all", "truncated"])
     values = tomllib.loads((tmp_path / "out" / "compare.toml").read_text())
@@ -83,10 +83,10 @@ def test_a_mistake_is_one_line(values, words):
     assert words in str(raised.value)
 
 
-def test_knobs_are_told_in_a_persons_terms():
-    told = in_words("truncated", {"drop_positives": 0.08, "ramp_epochs": 3}, 0.001)
+def test_options_are_told_in_a_persons_terms():
+    told = in_words("truncated", {"drop_positives": 0.08, "ramp_epochs": 3}, {"learning_rate": 0.001})
     assert told == "dropping up to 8 % of the positives, reached after 3 epochs; learning rate 0.001"
-    assert "counts 50 % of a certain one" in in_words("reweighted", {"beta": 0.3}, 0.001)
+    assert "counts 50 % of a certain one" in in_words("reweighted", {"beta": 0.3}, {})
 
 
 def test_advice_says_when_plain_training_is_as_good():
@@ -97,7 +97,7 @@ def test_advice_says_when_plain_training_is_as_good():
     ]
     best, _, line, caution = advice(found, "ndcg@20")
     assert best == "Best on validation: CE, …."
-    assert "−5.0\u00a0% against plain CE's best" in line
+    assert "−5.0\u00a0% against the best plain training" in line
     assert "What mattered most was beta (70 %)" in line
-    assert "No knobs were found" in line
+    assert "No options were found" in line
     assert "looks better than it is" in caution

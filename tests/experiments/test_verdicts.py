@@ -14,7 +14,15 @@ from recsieve.experiments.compare import run_comparison
 from recsieve.experiments.config import make_config
 
 WORLD = WorldConfig(600, 300, 18_000, 5_400, n_topics=16, popularity_skew=0, activity_skew=0.2)
-BUDGET = {"seeds": 5, "epochs": 30, "patience": 5, "batch_size": 512, "learning_rate": 0.005, "workers": 1}
+BUDGET = {
+    "seeds": 5,
+    "epochs": 30,
+    "patience": 5,
+    "batch_size": 512,
+    "learning_rate": 0.005,
+    "workers": 1,
+    "plain_models": [],
+}
 STRATEGIES = {
     "CE": {"denoiser": "keep-all"},
     "R-CE": {"denoiser": "reweighted", "denoiser_options": {"beta": 1.0}},
@@ -29,7 +37,7 @@ def verdicts(in_this_process, tmp_path):
         write_world(simulate(WORLD, seed=0), tmp_path / "shop")
         source = {"source": tmp_path / "shop", "false_positive": WORLD.rule}
         noise = [{"mechanism": "uniform", "rate": rate}]
-        config = make_config({"data": source, "noise": noise, "strategies": STRATEGIES, **BUDGET})
+        config = make_config({"data": source, "noise": noise, "strategies": STRATEGIES, "plain_models": [], **BUDGET})
         rows = run_comparison(config, tmp_path / "out")["rows"]
         return {row["strategy"]: row for row in rows}
 

@@ -38,15 +38,15 @@ def test_a_difference_that_only_correction_takes_away_is_called_so():
 @pytest.mark.parametrize(
     ("against_baseline", "against_popularity", "words"),
     [
-        ("no difference found", "better", "No denoising strategy was found to be better"),
-        ("better", "better", "Better than plain CE on this data: T-CE."),
+        ("no difference found", "better", "No denoising strategy was found to be better than the same model"),
+        ("better", "better", "Better than the same model without it on this data: T-CE."),
         ("better", "no difference found", "that noise was found is not shown"),
     ],
 )
 def test_the_answer_is_one_sentence_that_popularity_may_qualify(against_baseline, against_popularity, words):
     verdicts = {"against_baseline": against_baseline, "against_popularity": against_popularity}
     entry = row("T-CE", role="strategy", **{kind: judged(given, 0.1, 0, 0.2) for kind, given in verdicts.items()})
-    assert words in answer([entry])
+    assert words in answer([entry], "ndcg@20")
 
 
 def test_a_denoiser_that_does_not_beat_popularity_has_not_denoised():
@@ -59,3 +59,20 @@ def test_a_denoiser_that_does_not_beat_popularity_has_not_denoised():
 
 def test_percent_has_a_sign_and_a_true_minus():
     assert (plain(percent(0.0049)), plain(percent(-0.5))) == ("+0.5 %", "−50.0 %")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [("worse", "no denoised model was found to be better than it"), ("better", "better than it: T-CE")],
+)
+def test_the_answer_tells_what_denoising_is_worth_beside_the_best_plain_model(verdict, words):
+    best = {"noise": "natural", "model": "ease", "strategy": "plain", "role": "plain model", "best_plain": True,
+            "metrics": {"ndcg@20": {"mean": 0.31}}}  # fmt: skip
+    judgements = {
+        "against_baseline": judged("better", 0.1, 0, 0.2),
+        "against_best_plain": judged(verdict, 0.1, 0, 0.2, "ease"),
+    }
+    rows = [row("T-CE", role="strategy", **judgements), best]
+    assert answer(rows, "ndcg@20").endswith(f"The best plain model is ease (ndcg@20 0.3100); {words}.")
+    assert "T-CE with gmf" in sentences(rows, "ndcg@20")[1]
+    assert "than ease (the best plain model on validation)" in sentences(rows, "ndcg@20")[1]

@@ -36,3 +36,11 @@ def test_without_flags_what_cannot_be_known_is_nan(small_data):
     history.close_row(1, 0)
     assert np.isnan(history.frame()["true_positive_loss"][0])
     assert history.frame()["positive_loss"][0] == 1.0
+
+
+def test_steps_in_which_nobody_has_a_pair_have_no_loss_and_are_no_divergence(small_data):
+    history = History(small_data())
+    none = torch.zeros(0)
+    history.add([0.0], none, none, none.long())
+    history.close_row(1, 0)
+    assert history.mean_loss == 0.0

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log, with_short_ramp
 from recsieve import Recommender
+from recsieve.checking import make_settings
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.evaluation import evaluate
@@ -20,7 +21,6 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
 from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
-from recsieve.settings import make_settings
 from recsieve.training.gradient import context_of
 from recsieve.training.sharded import check_ranks
 from recsieve.training.steps import weigh_batch

@@ -54,7 +54,9 @@ class Spec:
         }
 
     def without_denoising(self) -> Spec:
-        return Spec(self.model, self.model_options, training=self.training)
+        # How weights enter says nothing where there are none.
+        options = {name: value for name, value in self.model_options.items() if name != "weights"}
+        return Spec(self.model, options, training=self.training)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from recsieve.auto.judging import Values
 LEVEL = 0.05  # of all candidates together: how often one that is no better may pass for better
 MARGIN = 0.01  # by which a ranking must be better where no label says what is noise: held-out noise misleads
 FLIPS = 2000
-MOST_LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,16 @@ class Choice:
     evidence: str  # what is known of noise, and from where
     tried: int
     planned: int
-    epochs: dict[str, float]  # for which each chosen model was fitted, by its slug
+    epochs: dict[str, float]  # for which each model was fitted, by its slug
     candidates: tuple[Rated, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """What metrics.json holds."""
-        listed = self.candidates[:MOST_LISTED]
         return asdict(self) | {
             "chosen": _described(self.chosen),
             "plain": _described(self.plain),
             "without_denoising": None if self.without_denoising is None else _described(self.without_denoising),
-            "candidates": [_described(one) for one in listed],
+            "candidates": [_described(one) for one in self.candidates],
         }
 
     @classmethod

@@ -79,7 +79,7 @@ def specs_of(name: str, train: Interactions, training: Mapping[str, Any]) -> lis
     """The few ways in which a model is tried, its defaults first."""
     model = MODELS[name]
     options = model.grid(train) if hasattr(model, "grid") else [{}]
-    usual = dict(getattr(model, "training", {})) | dict(training) if issubclass(model, Model) else {}
+    usual = dict(getattr(model, "suits", {})) | dict(training) if issubclass(model, Model) else {}
     return [Spec(name, given, training=usual) for given in options]
 
 

@@ -26,7 +26,7 @@ from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, vi
 from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
 from recsieve.data.interactions import UNKNOWN, Interactions
 from recsieve.data.splitting import Split
-from recsieve.errors import DivergedError
+from recsieve.errors import DivergedError, Interrupted
 from recsieve.files import replacing, write_text
 from recsieve.models import MODELS, Model, Scorer
 from recsieve.models.blend import Blend, Offset
@@ -59,25 +59,21 @@ class Selection:
     noise: NoiseEstimate | None
     trust: Trust | None  # where a chosen model counts interactions by it
 
-    def scorer(self, stage: Stage, refit: Refit) -> Blend:
-        """What was chosen, fitted on the data of a stage."""
-        candidate = self.choice.chosen.candidate
+    def scorer(self, stage: Stage, refit: Refit, candidate: Candidate | None = None) -> Blend:
+        """What was chosen, or another candidate without noise weights, fitted on the data of a stage."""
+        one, epochs = candidate or self.choice.chosen.candidate, self.choice.epochs
         parts = [
-            refit(spec, stage_data(self.split, stage, self.trust if spec.weighted else None), self._epochs(spec), stage)
-            for spec in candidate.specs
+            refit(spec, stage_data(self.split, stage, self.trust if spec.weighted else None), epochs[spec.slug], stage)
+            for spec in one.specs
         ]
-        return Blend(parts, candidate.weights, self.offset(stage_data(self.split, stage)))
+        return Blend(parts, one.weights, self._offset(one, stage_data(self.split, stage)))
 
-    def offset(self, data: Interactions) -> Offset | None:
+    def _offset(self, one: Candidate, data: Interactions) -> Offset | None:
         """What is added to the scores, where anything is."""
-        one = self.choice.chosen.candidate
         if not one.c and not one.gamma:
             return None
         tensors = logit_tensors(self.noise.pairs) if one.c and self.noise is not None else None
         return Offset(one.gamma * log_popularity(data), tensors, one.c or 1.0)
-
-    def _epochs(self, spec: Spec) -> float:
-        return self.choice.epochs[spec.slug]
 
 
 class Search:
@@ -103,7 +99,7 @@ class Search:
         judge = self._judge(noise)
         with self._interruptible():
             for planned in plan.fits:
-                if self._values and plan.trials is None and not self._affords(planned.seconds, plan, SEARCH_SHARE):
+                if self._values and not self._affords(planned.seconds, plan, SEARCH_SHARE):
                     continue
                 begin(planned.spec.name)
                 self._try(planned.spec, judge, trust)
@@ -113,7 +109,7 @@ class Search:
         log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
         with self._interruptible():
             self._try_rankings(judge, trust, log_true)
-        return self._choose(noise, trust, evidence, tried, len(plan.fits))
+        return self._choose(judge, noise, trust, evidence, tried, len(plan.fits))
 
     def _look_for_noise(self, begin: Callable[[str], None]) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
@@ -129,13 +125,15 @@ class Search:
         return Judge(held_out, self._split.train, truth_of(held_out, doubts), self._k, self._seed)
 
     def _affords(self, seconds: float, plan: Plan, share: float) -> bool:
-        return not self._stopped and time.monotonic() - self._started + seconds <= share * plan.budget
+        """Whether there is time for more; with a number of trials there always is, so that no number depends on it."""
+        in_time = plan.trials is not None or time.monotonic() - self._started + seconds <= share * plan.budget
+        return in_time and not self._stopped
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
         try:
             yield
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interrupted):
             if not self._values:
                 raise
             log.warning("stopped: the best so far is chosen and fitted.")
@@ -180,7 +178,7 @@ class Search:
             for _, spec, scorer in shortlist
         ]
         shift = (0.0, 0.0)
-        if log_true is not None:  # without labels, an offset that suits the noisy validation misleads
+        if log_true is not None and fitted:  # without labels, an offset that suits the noisy validation misleads
             for spec, scorer in fitted:
                 self._values |= judge.shifts(spec, scorer, log_true)
             shifted = [(one, of.mean()) for one, of in self._values.values() if one.c or one.gamma]
@@ -189,7 +187,13 @@ class Search:
         self._values |= judge.blends(fitted, log_true, shift)
 
     def _choose(
-        self, noise: NoiseEstimate | None, trust: Trust | None, evidence: str, tried: int, planned: int
+        self,
+        judge: Judge,
+        noise: NoiseEstimate | None,
+        trust: Trust | None,
+        evidence: str,
+        tried: int,
+        planned: int,
     ) -> Selection:
         criterion = f"NDCG@{self._k}" if noise is None else f"expected clean NDCG@{self._k}"
         rated = rate(self._values, self._seed)
@@ -197,15 +201,29 @@ class Search:
         by_name = {one.name: one for one in rated}
         popularity = by_name.get("popularity")
         choice = Choice(
-            chosen, by_name[best_plain(self._values)], _counterpart(chosen, by_name),
+            chosen, by_name[best_plain(self._values)], self._without_denoising(chosen, by_name, judge),
             None if popularity is None else popularity.score, reason, criterion,
             int((labels_of(self._split.train) != UNKNOWN).sum()), evidence, tried, planned,
-            {spec.slug: self._epochs[spec.slug] for spec in chosen.candidate.specs}, rated,
+            self._epochs, rated,
         )  # fmt: skip
         if self._folder is not None:
             write_text(self._folder / "choice.json", json.dumps(choice.as_dict()) + "\n")
         weighted = any(spec.weighted for spec in chosen.candidate.specs)
         return Selection(choice, self._given, noise, trust if weighted else None)
+
+    def _without_denoising(self, chosen: Rated, by_name: dict[str, Rated], judge: Judge) -> Rated | None:
+        """What was chosen without what it does about noise, where it does anything."""
+        if not chosen.candidate.denoises:
+            return None
+        one = chosen.candidate.without_denoising()
+        if one.name in by_name:
+            return by_name[one.name]
+        parts = [self._fit(spec, self._split).trained() for spec in one.specs]
+        offset = Offset(one.gamma * log_popularity(self._split.train)) if one.gamma else None
+        of_users, plain = judge.value(Blend(parts, one.weights, offset)), self._values[best_plain(self._values)][1]
+        base = float(plain.mean()) or np.inf
+        error = float((of_users - plain).std()) / np.sqrt(len(plain)) / base
+        return Rated(one, float(of_users.mean()), float((of_users - plain).mean()) / base, error, 1.0)
 
     def again(self) -> Selection | None:
         """The choice that was made before this run was stopped, if it had come so far."""
@@ -241,11 +259,6 @@ class Search:
                 return file.get_tensor("values"), float(file.metadata()["epochs"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None  # missing or damaged: fitted again
-
-
-def _counterpart(chosen: Rated, by_name: dict[str, Rated]) -> Rated | None:
-    """What was chosen without what it does about noise, where that was judged too."""
-    return by_name.get(chosen.candidate.without_denoising().name) if chosen.candidate.denoises else None
 
 
 def _weighted(spec: Spec) -> list[Spec]:

@@ -21,7 +21,7 @@ from recsieve.cli.similar import similar
 from recsieve.cli.simulate import simulate
 from recsieve.cli.train import train
 from recsieve.cli.tune import tune
-from recsieve.errors import RecsieveError
+from recsieve.errors import Interrupted, RecsieveError
 
 app = typer.Typer(
     help="Recommenders that are not misled by accidental clicks.",
@@ -35,10 +35,6 @@ for command in (demo, train, evaluate, recommend, similar, serve, audit, compare
 app.add_typer(convert, name="convert")
 for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside
     app.add_typer(plugin.load(), name=plugin.name)
-
-
-class Stopped(Exception):
-    """The user pressed Ctrl-C."""
 
 
 def main() -> None:
@@ -56,12 +52,18 @@ def main() -> None:
         advice = " Free some space; what was written before is whole." if error.errno == errno.ENOSPC else ""
         where = f": {error.filename}" if error.filename else ""
         _end(f"error: {error.strerror or error}{where}.{advice}", code=2)
-    except Stopped:
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):
+            raise
+        _end(
+            "error: there is not enough memory: give fewer factors, a smaller batch_size, or fewer items by k_core.", 2
+        )
+    except Interrupted:
         _end("stopped; what was written is whole: the same command goes on (`train` with --resume).", code=130)
 
 
 def _stop(*_: object) -> None:
-    raise Stopped
+    raise Interrupted
 
 
 def _end(message: str, code: int) -> None:

@@ -56,7 +56,7 @@ def audit(
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
-    names = Names(**{name: columns[name] for name in ("user", "item", "time", "weight")})
+    names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
     with locked(folder):
         with show_progress("reading and compiling") as progress:
             log = load_log(data, k_core=k_core, **columns)
@@ -73,7 +73,7 @@ def audit(
             share=0.1 if share is None and threshold is None else share,
             threshold=threshold,
             csv=csv,
-            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns["header"]),
+            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns.get("header")),
         )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))

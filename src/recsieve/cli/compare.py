@@ -8,22 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-from recsieve.cli.options import Columns, Json, KCore, Log, SplitBy, reads_log
+from recsieve.cli.options import COLUMNS, Given, Json, KCore, Log, SplitBy, names, setting_options, with_options
 from recsieve.errors import ConfigError
+from recsieve.experiments.settings import ComparisonConfig
+from recsieve.experiments.source import DataSource
 
 
-@reads_log
+@with_options(columns=COLUMNS, settings=setting_options(ComparisonConfig))
 def compare(
     data: Annotated[
         Path, typer.Argument(help="A comparison in a .toml file, or interactions: a file or folder as `train` takes.")
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for runs, results and page. [runs/compare-DATA]")] = None,
-    models: Annotated[str | None, typer.Option(help="gmf, neumf, cdae; several with commas. [gmf]")] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(help="Strategies by name with default knobs, with commas. [keep-all,truncated,reweighted]"),
+        typer.Option(help="Strategies by name with default options, with commas. [keep-all,truncated,reweighted]"),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=2, help="Runs of each cell. [5]")] = None,
     noise: Annotated[
         list[str] | None,
         typer.Option(
@@ -31,35 +31,25 @@ def compare(
             "[natural: the data as it is]"
         ),
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="Of the test, on which verdicts are given. [ndcg@20]")] = None,
-    select_by: Annotated[str | None, typer.Option(help="On validation, one for all. [ndcg@20]")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="At most this many epochs. [100]")] = None,
-    patience: Annotated[int | None, typer.Option(min=1, help="Validations without progress. [10]")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Positives and negatives together. [1024]")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of Adam. [0.001]")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Parallel processes. [the cores]")] = None,
-    memory_gb: Annotated[float | None, typer.Option(help="Memory they may use. [4/5 of what is free]")] = None,
     *,
-    columns: Columns,
+    settings: Given,
+    columns: Given,
     split: SplitBy = "random",
     k_core: KCore = 0,
     log: Log = None,
     as_json: Json = False,
 ) -> None:
-    """Compare denoising strategies with plain CE and with controls over several seeds, and say what can be told apart.
+    """Compare denoising strategies with plain training, with controls and with strong plain models over several seeds,
+    and say what can be told apart.
 
     Runs that are finished are not repeated: after Ctrl-C the same command goes on.
     """
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.config import make_config, read_config
-    from recsieve.experiments.run import DataSource
     from recsieve.studies import compare_by
 
-    options: dict[str, Any] = {
-        "models": _names(models), "strategies": _strategies(strategies), "seeds": seeds, "noise": _noise(noise),
-        "metric": metric, "select_by": select_by, "epochs": epochs, "patience": patience, "batch_size": batch_size,
-        "learning_rate": learning_rate, "workers": workers, "memory_gb": memory_gb,
-    }  # fmt: skip
+    lists: Given = {name: names(settings[name]) for name in ("models", "plain_models") if name in settings}
+    options: dict[str, Any] = {"strategies": _strategies(strategies), "noise": _noise(noise), **settings, **lists}
     given = {name: value for name, value in options.items() if value is not None}
     if data.suffix == ".toml":
         config = read_config(data, **given)
@@ -84,13 +74,8 @@ def compare(
     typer.echo(f"page: {comparison.page}")
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _strategies(text: str | None) -> dict[str, Any] | None:
-    names = _names(text)
-    return None if names is None else {name: {"denoiser": name} for name in names}
+    return None if text is None else {name: {"denoiser": name} for name in names(text)}
 
 
 def _noise(given: list[str] | None) -> list[dict[str, Any]] | None:

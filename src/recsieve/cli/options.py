@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import BaseModel
 
 Data = Annotated[
     Path,
@@ -52,21 +53,67 @@ COLUMNS: dict[str, Any] = {
     "header": Header,
 }  # fmt: skip
 Columns = dict[str, Any]
+Given = dict[str, Any]  # what was given of a group of options, by name
 
 
-def reads_log(command: Callable[..., None]) -> Callable[..., None]:
-    """Put the options in COLUMNS in the place of a command's parameter `columns`, which gets them by name."""
-    parameters = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        if parameter.name == "columns":
-            parameters += [parameter.replace(name=name, default=None, annotation=COLUMNS[name]) for name in COLUMNS]
-        else:
-            parameters.append(parameter)
+def setting_options(settings: type[BaseModel], *left_out: str) -> dict[str, Any]:
+    """An option for each setting that a word can give, with its help and its default in brackets; None is not given."""
+    return {
+        name: Annotated[_plain(field.annotation) | None, _option(name, field)]
+        for name, field in settings.model_fields.items()
+        if field.description and name not in left_out
+    }
 
-    @wraps(command)
-    def run(**values: Any) -> None:
-        columns = {name: values.pop(name) for name in COLUMNS}
-        command(**values, columns=columns)
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run
+def _plain(annotation: Any) -> Any:
+    """What a word is turned into: settings may also be None, and say themselves what is too small."""
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)] if _optional(annotation) else [annotation]
+    kind = get_args(kinds[0])[0] if get_origin(kinds[0]) is Annotated else kinds[0]
+    return str if get_origin(kind) is list else kind
+
+
+def _optional(annotation: Any) -> bool:
+    return type(None) in get_args(annotation)
+
+
+def _option(name: str, field: Any) -> Any:
+    switch = (f"--{name.replace('_', '-')}",) if field.annotation is bool else ()
+    shown = "" if field.default is None or field.default is False else f" [{_words(field.default)}]"
+    return typer.Option(*switch, help=field.description + shown)
+
+
+def _words(default: Any) -> str:
+    return ",".join(default) if isinstance(default, list) else str(default)
+
+
+def names(text: str) -> list[str]:
+    """Words with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def with_options(**groups: dict[str, Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Put groups of options in the place of a command's parameters, each of which gets what was given, by name."""
+
+    def widen(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            for name, annotation in groups.get(parameter.name, {}).items():
+                parameters.append(parameter.replace(name=name, default=None, annotation=annotation))
+            if parameter.name not in groups:
+                parameters.append(parameter)
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            given = {
+                group: {name: value for name in options if (value := values.pop(name)) is not None}
+                for group, options in groups.items()
+            }
+            command(**values, **given)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return widen
+
+
+reads_log = with_options(columns=COLUMNS)

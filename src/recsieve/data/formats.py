@@ -36,7 +36,8 @@ def read_interactions(
     """Read interactions from a file, a folder of parts or a data frame, with repeated pairs merged.
 
     `source` is CSV or TSV (also .gz, .zst), Parquet, a folder of either, a RecBole .inter file, a file of the paper's
-    authors, or a polars or pandas frame. `user`, `item` and `time` name columns, and are guessed if left out.
+    authors, or a data frame (polars, pandas, Arrow and others). `user`, `item` and `time` name columns, and are guessed
+    if left out.
     `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
     with yes and no is believed. `header` overrules what the first line looks like. `repeats` says what a repeated
     pair is (see `merge_repeats`): "any" if left out and the rule asks about text (`event = 'return'`), else "all".

@@ -43,8 +43,8 @@ def load_split(
     repeats: str | None = None,
     check: bool = True,
     group: Group = ALONE,
-) -> tuple[Split, SplitReport]:
-    """Read a split that is given, or read interactions and split them.
+) -> Split:
+    """Read a split that is given, or read interactions and split them; `report` says what was wrong with them.
 
     A split is given by `validation` or `test`, or by a folder with files that have train, valid and test in their
     names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with its
@@ -58,12 +58,13 @@ def load_split(
     if len(encoded) == 1:
         data, merging = merge_and_count(encoded.pop(), repeats)
         report = SplitReport(repeated_in_train=merging.rows, merging=merging).of_all(group)
-        return split_interactions(renumbered(keep_k_core(data, k_core)), split, ratios, seed), report
+        return replace(split_interactions(renumbered(keep_k_core(data, k_core)), split, ratios, seed), report=report)
     parts = dict(zip(given, encoded, strict=True))
     if k_core:
         raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
     made, report = _checked_split(parts, repeats) if check else (_given_split(parts), SplitReport())
-    return numbered(_with_missing_parts(numbered(made), parts, split, ratios, seed)), report.of_all(group)
+    whole = numbered(_with_missing_parts(numbered(made), parts, split, ratios, seed))
+    return replace(whole, report=report.of_all(group))
 
 
 def load_log(

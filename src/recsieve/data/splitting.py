@@ -35,12 +35,18 @@ class Split:
     validation: Interactions
     test: Interactions  # without the known false positives
     test_false_positives: Interactions  # and these are they
+    report: SplitReport | None = field(default=None, compare=False, repr=False)  # on how it was read, if it was
 
     @classmethod
     def from_parts(cls, train: Interactions, validation: Interactions, test: Interactions) -> Split:
         """Take the known false positives out of the test."""
         noise = test.is_false_positive
         return cls(train, validation, test.take(~noise), test.take(noise))
+
+    @property
+    def parts(self) -> tuple[Interactions, Interactions, Interactions, Interactions]:
+        """All four, in this order."""
+        return self.train, self.validation, self.test, self.test_false_positives
 
 
 def split_interactions(
@@ -64,7 +70,8 @@ def split_interactions(
 
 def numbered(split: Split) -> Split:
     """Where a group shares the parts out, number the rows of each without gaps."""
-    return Split(*(renumbered(part) for part in vars(split).values()))
+    train, validation, test, noise = map(renumbered, split.parts)
+    return replace(split, train=train, validation=validation, test=test, test_false_positives=noise)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import narwhals as nw
 import polars as pl
 
 from recsieve.data.authors import CLEAN, is_authors_file, name_columns, scan_clean
@@ -16,9 +17,10 @@ from recsieve.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from narwhals.typing import IntoFrame
 
 # A path, several paths that are parts of one table, or a data frame.
-Source: TypeAlias = "str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
+Source: TypeAlias = "str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | pd.DataFrame | IntoFrame"
 PARQUET = (".parquet", ".pq")
 DELIMITED = (".csv", ".tsv")
 COMPRESSION = (".gz", ".zst")
@@ -41,6 +43,8 @@ def open_table(source: Source, header: bool | None = None, asked: Collection[str
         return Table(source.lazy(), "the data frame")
     if type(source).__module__.partition(".")[0] == "pandas":
         return Table(_from_pandas(source).lazy(), "the data frame")
+    if not isinstance(source, str | Path | list | tuple) and (frame := _from_any(source)) is not None:
+        return Table(frame.lazy(), "the data frame")
     if isinstance(source, str | Path):
         return _open_paths([Path(source)], str(source), header, asked)
     if isinstance(source, list | tuple) and source and all(isinstance(path, str | Path) for path in source):
@@ -143,6 +147,14 @@ def _with_recbole_types(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _starts_as_parquet(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"
+
+
+def _from_any(frame: Any) -> pl.DataFrame | None:
+    """A data frame of any library that narwhals knows: Arrow, DuckDB, Modin and others."""
+    known = nw.from_native(frame, pass_through=True)
+    if isinstance(known, nw.LazyFrame):
+        known = known.collect("polars")
+    return known.to_polars() if isinstance(known, nw.DataFrame) else None
 
 
 def _from_pandas(frame: object) -> pl.DataFrame:

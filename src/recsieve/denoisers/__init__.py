@@ -7,9 +7,9 @@ from recsieve.denoisers.least_popular_drop import LeastPopularDrop
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.negative_feedback import NegativeFeedback
 from recsieve.denoisers.random_drop import RandomDrop
-from recsieve.denoisers.registry import DENOISERS, make_denoiser
+from recsieve.denoisers.registry import DENOISERS, denoiser_options, make_denoiser
 from recsieve.denoisers.reweighted import Reweighted
-from recsieve.denoisers.search import Range
+from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.denoisers.truncated import Truncated
 
 __all__ = [
@@ -26,6 +26,8 @@ __all__ = [
     "RandomDrop",
     "Range",
     "Reweighted",
+    "SearchSpace",
     "Truncated",
+    "denoiser_options",
     "make_denoiser",
 ]

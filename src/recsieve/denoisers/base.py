@@ -55,7 +55,7 @@ class Denoiser(Protocol):
     - `state_dict()` and `load_state_dict()`, where it remembers anything;
     - `divides_by = "batch"`, where the mean loss divides by all of the batch instead of what is kept;
     - `uses_noise_labels = True`, where known false positives shall come with the label 0, and ids from 0;
-    - `search_space`, what `tune` looks through, by option.
+    - `search_space`, what `tune` looks through, by option: a `Range`, or the words to choose from.
     """
 
     def weights(self, batch: LossBatch) -> Tensor: ...

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
 
 
@@ -22,6 +23,7 @@ class NegativeFeedback:
     """
 
     uses_noise_labels: ClassVar[bool] = True
+    search_space: ClassVar[SearchSpace] = {"false_positive_weight": Range(0.02, 1.0)}
 
     false_positive_weight: float = 0.1
     negative_weight: float = 1.0

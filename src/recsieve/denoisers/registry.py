@@ -34,6 +34,16 @@ DEFAULT_RAMP_EPOCHS = 5
 DEFAULT_DROP_POSITIVES = 0.1
 
 
+# What a person may say in the place of the paper's terms.
+TRANSLATED = {"max_drop_rate": "drop_positives", "ramp_steps": "ramp_epochs"}
+
+
+def denoiser_options(strategy: type) -> list[str]:
+    """The options of a strategy, by name, in the paper's terms and in a person's."""
+    names = [field.name for field in fields(strategy) if field.init and field.name != "context"]
+    return names + [TRANSLATED[name] for name in names if name in TRANSLATED]
+
+
 def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> Denoiser:
     """Make a strategy, translating a person's terms into the paper's.
 
@@ -41,9 +51,11 @@ def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> De
     of the whole batch with its negatives.
     """
     strategy = DENOISERS[name]
-    names = [field.name for field in fields(strategy) if field.init]
-    known = [option for option in names if option != "context"]
+    known = denoiser_options(strategy)
     options = dict(options)
+    for option in options:
+        if option not in known:
+            raise ConfigError(f"the strategy {name} has no option '{option}': {did_you_mean(option, known)}")
     if "max_drop_rate" in known:
         if "max_drop_rate" not in options:
             options.setdefault("drop_positives", DEFAULT_DROP_POSITIVES)
@@ -54,10 +66,7 @@ def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> De
         if "ramp_steps" not in options:
             options.setdefault("ramp_epochs", DEFAULT_RAMP_EPOCHS)
         options = _translate(options, "ramp_epochs", "ramp_steps", lambda n: max(1, round(n * context.steps_per_epoch)))
-    for option in options:
-        if option not in known:
-            raise ConfigError(f"the strategy {name} has no option '{option}': {did_you_mean(option, known)}")
-    if "context" in names:
+    if any(field.name == "context" for field in fields(strategy)):
         options["context"] = context
     made: Denoiser = strategy(**options)
     return made

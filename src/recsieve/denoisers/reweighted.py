@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
 
 
@@ -15,6 +17,8 @@ class Reweighted:
 
     ŷ^β for a positive and (1−ŷ)^β for a negative are both exp(−β·CE), which stays finite at any logit.
     """
+
+    search_space: ClassVar[SearchSpace] = {"beta": Range(0.02, 1.0)}
 
     beta: float = 0.2
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
 
 
@@ -20,6 +21,8 @@ class DropSchedule:
     0.2 drops about 40 % of the positives. It is reached after `ramp_steps` (ε_N) steps. `fidelity="authors"` counts
     steps and rounds as the authors' released code does instead of as the paper is written.
     """
+
+    search_space: ClassVar[SearchSpace] = {"drop_positives": Range(0.01, 0.5), "ramp_epochs": Range(0.5, 30)}
 
     max_drop_rate: float = 0.2
     ramp_steps: int = 30_000

@@ -1,5 +1,6 @@
 """Where to look for the best value of an option."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -9,3 +10,7 @@ class Range(NamedTuple):
     low: float
     high: float
     whole: bool = False
+
+
+# By option: a range of numbers, or the words to choose from.
+SearchSpace = Mapping[str, Range | tuple[str, ...]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recsieve.data.codes import blocks
 from recsieve.data.interactions import CSR
+from recsieve.display import Displayed, Shown, metric_rows
 from recsieve.errors import ConfigError
 from recsieve.evaluation.ranking import rank_items
 from recsieve.group import ALONE, Group
@@ -22,12 +23,16 @@ METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_re
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Displayed):
     """Metrics of each user, and their means over the users for whom they are defined."""
 
     users: NDArray[np.int32]
     per_user: dict[str, NDArray[np.float64]]  # "recall@20" -> (users,), NaN where undefined
     overall: dict[str, float]  # also "coverage@20", which has no value for one user
+
+    def shown(self) -> Shown:
+        """The means, metrics by list lengths."""
+        return Shown(f"{len(self.users):,} users", *metric_rows(self.overall))
 
     def frame(self, user_ids: pl.Series) -> pl.DataFrame:
         """A row for each user, with the user's own id."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recsieve.checking import accepts, make_settings
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
-from recsieve.experiments.conclusions import conclude, group_runs
+from recsieve.experiments.conclusions import JUDGEMENTS, conclude, group_runs
 from recsieve.experiments.config import ComparisonConfig, Noise, run_settings
 from recsieve.experiments.machine import cores
 from recsieve.experiments.noise import with_noise
-from recsieve.experiments.plan import Cell, plan
+from recsieve.experiments.plan import Cell, plan, tell_left_out
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.study import check_folder, how_made, keep_split, load_split, write_result
 from recsieve.experiments.tables import write_tables
@@ -25,7 +26,6 @@ from recsieve.lock import locked
 from recsieve.memory import free_memory
 from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
-from recsieve.settings import make_settings
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,9 @@ def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[s
     split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
     for strategy in config.strategies.values():
         for model in config.models:
-            check_possible(make_settings(run_settings(config, model, strategy, seed=0)), split)
+            if accepts(model, strategy.denoiser):
+                check_possible(make_settings(run_settings(config, model, strategy, seed=0)), split)
+    tell_left_out(config)
     return {noise.name: _prepare_noise(split, noise, out) for noise in config.noise}
 
 
@@ -119,8 +121,8 @@ def _conclusions(
     return {
         "data": {name: entry.facts | {"fingerprint": entry.fingerprint} for name, entry in prepared.items()},
         "training_seconds": round(sum(row["seconds"]["mean"] * row["seeds"] for row in rows), 1),
-        "comparisons": sum(kind in row for row in rows for kind in ("against_baseline", "against_popularity")),
-        "answer": answer(rows),
+        "comparisons": sum(kind in row for row in rows for kind in JUDGEMENTS),
+        "answer": answer(rows, config.metric),
         "conclusions": sentences(rows, config.metric),
         "rows": rows,
     }

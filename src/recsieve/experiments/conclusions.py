@@ -24,6 +24,7 @@ SELECTIONS = {
     "best epoch on the test (oracle)": ("test", 1),
 }
 
+JUDGEMENTS = ("against_baseline", "against_popularity", "against_best_plain")
 FOUND = ("base_rate", "roc_auc", "average_precision", "selected", "precision", "recall")
 
 
@@ -52,27 +53,54 @@ def group_runs(cells: Sequence[Cell], folder: Path) -> list[Group]:
 
 
 def conclude(groups: Sequence[Group], metric: str) -> list[dict[str, Any]]:
-    """A row for each group: its metrics, and how it stands against plain CE and the popularity control."""
+    """A row for each group: its metrics, and how it stands against the same model without denoising, the popularity
+    control, and the plain model that is best on validation."""
     per_user = {group.key: read_per_user(group.runs, metric) for group in groups}
-    pairs = _pairs(groups)
+    opponents = {group.key: _opponents(group, groups) for group in groups}
+    pairs = [(key, other) for key, others in opponents.items() for other in others.values()]
     comparisons = {
-        pair: compare_paired(per_user[pair[0]], per_user[pair[1]], rng=np.random.default_rng(number))
+        pair: compare_paired(*_as_many_seeds(*(per_user[key] for key in pair)), rng=np.random.default_rng(number))
         for number, pair in enumerate(pairs)
     }
     adjusted = holm([comparison.p_value for comparison in comparisons.values()])
     judged = {
-        pair: _judgement(pair[1][2], comparison, p_value, level, float(per_user[pair[1]].mean()))
+        pair: _judgement(_name(pair), comparison, p_value, level, float(per_user[pair[1]].mean()))
         for (pair, comparison), p_value, level in zip(
             comparisons.items(), adjusted.tolist(), levels_left(adjusted).tolist(), strict=True
         )
     }
+    best = {noise: best_plain(groups, noise).key for noise in {group.noise for group in groups}}
     rows = []
     for group in groups:
-        row = describe_group(group)
-        for kind, other in _opponents(group, groups).items():
+        row = describe_group(group) | {"best_plain": group.key == best[group.noise]}
+        for kind, other in opponents[group.key].items():
             row[kind] = judged[group.key, other]
         rows.append(row)
     return rows
+
+
+def best_plain(groups: Sequence[Group], noise: str) -> Group:
+    """The model that is best on validation without denoising, of those asked for and those in every comparison."""
+    plain = [group for group in groups if group.noise == noise and group.contender.role in ("baseline", "plain model")]
+    return max(plain, key=lambda group: np.mean([_on_validation(run) for run in group.runs]))
+
+
+def _on_validation(run: RunFolder) -> float:
+    """The score of what was selected on the validation part as it is: whatever selects, all models have that one."""
+    validations, step = run.read_frame(run.path / VALIDATIONS), run.read_metrics()["selected"]["step"]
+    return float(validations.filter(pl.col("step") == step)["noisy"][-1])
+
+
+def _as_many_seeds(first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """A model that is the same for every seed was fitted once."""
+    seeds = max(len(first), len(second), 2)  # two are the fewest that can be compared
+    return tuple(np.repeat(each, seeds, axis=0) if len(each) == 1 else each for each in (first, second))
+
+
+def _name(pair: tuple[tuple[str, str, str], tuple[str, str, str]]) -> str:
+    """What the second is called beside the first: by its strategy, or by its model where that is another."""
+    (_, model, _), (_, other, strategy) = pair
+    return strategy if other == model else other
 
 
 def read_per_user(runs: Sequence[RunFolder], metric: str) -> NDArray[np.float64]:
@@ -83,18 +111,16 @@ def read_per_user(runs: Sequence[RunFolder], metric: str) -> NDArray[np.float64]
 
 def _opponents(group: Group, groups: Sequence[Group]) -> dict[str, tuple[str, str, str]]:
     """Whom a group is compared with, by the name of the comparison."""
-    if group.contender.role == "baseline":
+    if group.contender.role in ("baseline", "plain model"):
         return {}
     alike = [other for other in groups if (other.noise, other.model) == (group.noise, group.model)]
     found = {"against_baseline": next(other.key for other in alike if other.contender.role == "baseline")}
     if group.contender.control is not None:
         found["against_popularity"] = (group.noise, group.model, group.contender.control)
+    best = best_plain(groups, group.noise).key
+    if group.contender.role == "strategy" and best != found["against_baseline"]:
+        found["against_best_plain"] = best
     return found
-
-
-def _pairs(groups: Sequence[Group]) -> list[tuple[tuple[str, str, str], tuple[str, str, str]]]:
-    """All comparisons that are made: the family for which p-values are corrected."""
-    return [(group.key, other) for group in groups for other in _opponents(group, groups).values()]
 
 
 def _judgement(name: str, comparison: Comparison, adjusted: float, level: float, base: float) -> dict[str, Any]:

@@ -1,78 +1,32 @@
-"""What a comparison is made of: data, models, strategies, seeds and a budget, from a TOML file or from options."""
+"""A comparison from a TOML file or from options, checked, and the settings of each of its runs."""
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
+from recsieve.checking import accepts, fits_itself, make_settings
 from recsieve.data.injection import MECHANISMS
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.experiments.run import DataSource
-from recsieve.settings import Positive, first_problem, make_settings, parse_criterion
+from recsieve.experiments.settings import (
+    DEFAULT_STRATEGIES,
+    NATURAL,
+    ComparisonConfig,
+    Noise,
+    Strategy,
+)
+from recsieve.settings import Common, first_problem, parse_criterion
 
-NATURAL = "natural"  # the noise that the data has, known or not
-
-
-class Strategy(BaseModel):
-    """A denoising strategy and its knobs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    denoiser: str
-    denoiser_options: dict[str, int | float | str] = {}
-    learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] | None = None  # None: that of the comparison
-
-
-class Noise(BaseModel):
-    """The noise of the data itself, or noise added to clean data until it is the given share."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    mechanism: str = NATURAL
-    rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
-
-    @property
-    def name(self) -> str:
-        return NATURAL if self.mechanism == NATURAL else f"{self.mechanism} {100 * self.rate:g} %"
-
-
-# In a person's terms, and written out, so that a result says what it is the result of.
-DEFAULT_STRATEGIES = {
-    "CE": Strategy(denoiser="keep-all"),
-    "T-CE": Strategy(denoiser="truncated", denoiser_options={"drop_positives": 0.1, "ramp_epochs": 5}),
-    "R-CE": Strategy(denoiser="reweighted", denoiser_options={"beta": 0.2}),
-}
-
-
-class ComparisonConfig(BaseModel):
-    """Everything that decides the numbers of a comparison, and how much of the machine it may use."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-    data: DataSource | None = None  # None: a split that is given in Python
-    models: list[str] = ["gmf"]
-    model_options: dict[str, dict[str, int | float | str]] = {}  # by model
-    strategies: dict[str, Strategy] = DEFAULT_STRATEGIES
-    noise: list[Noise] = [Noise()]
-    seeds: Annotated[int, Field(ge=2)] = 5  # with one, chance cannot be told from effect
-    metric: str = "ndcg@20"  # of the test, on which verdicts are given
-    select_by: str = "ndcg@20"  # one criterion for all, on validation
-    epochs: Positive = 100
-    patience: Positive = 10
-    validation_users: Positive | None = None  # ranked for at each validation, the same for all; None: everybody
-    batch_size: Positive = 1024
-    learning_rate: Annotated[float, Field(gt=0, lt=float("inf"))] = 1e-3
-    negatives: Positive = 1
-    workers: Positive | None = None  # None: as many as there are cores
-    memory_gb: Annotated[float, Field(gt=0)] | None = None  # None: four fifths of what is free
+__all__ = ["DEFAULT_STRATEGIES", "NATURAL", "ComparisonConfig", "Noise", "Strategy", "make_config", "read_config",
+           "run_settings", "shared_settings"]  # fmt: skip
 
 
 def make_config(values: dict[str, Any]) -> ComparisonConfig:
-    """Check a configuration down to each strategy's knobs, before anything is trained."""
+    """Check a configuration down to each strategy's options, before anything is trained."""
     try:
         config = ComparisonConfig(**values)
     except ValidationError as error:
@@ -84,12 +38,16 @@ def make_config(values: dict[str, Any]) -> ComparisonConfig:
         if noise.mechanism not in (NATURAL, *MECHANISMS):
             known = (NATURAL, *MECHANISMS)
             raise ConfigError(f"there is no noise '{noise.mechanism}': {did_you_mean(noise.mechanism, known)}")
+    trained = [*config.models, *config.plain_models]
     for name in config.model_options:
-        if name not in config.models:
-            raise ConfigError(f"model_options are given for '{name}': {did_you_mean(name, config.models)}")
+        if name not in trained:
+            raise ConfigError(f"model_options are given for '{name}': {did_you_mean(name, trained)}")
+    for model in trained:
+        make_settings(run_settings(config, model, DEFAULT_STRATEGIES["CE"], seed=0))
     for strategy in config.strategies.values():
         for model in config.models:
-            make_settings(run_settings(config, model, strategy, seed=0))
+            if accepts(model, strategy.denoiser):
+                make_settings(run_settings(config, model, strategy, seed=0))
     return config
 
 
@@ -113,18 +71,28 @@ def read_config(path: Path, **options: Any) -> ComparisonConfig:
     return config.model_copy(update={"data": replace(config.data, **here)})
 
 
+def shared_settings(config: Common, model: str) -> dict[str, Any]:
+    """The settings that all trainings of a study of a model have in common."""
+    shared = {name: getattr(config, name) for name in Common.model_fields}
+    if not fits_itself(model):
+        return shared
+    own = {"objective", "objective_options"} | ({"select_by"} if config.select_by == "own-loss" else set())
+    return {name: value for name, value in shared.items() if name not in own}  # these it has its own of, or none
+
+
 def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed: int) -> dict[str, Any]:
     """The settings of one run; what drops at random gets the run's seed."""
     options = dict(strategy.denoiser_options)
     if strategy.denoiser == "random-drop":
         options.setdefault("seed", seed)
-    shared = ("select_by", "epochs", "patience", "batch_size", "negatives")
     return {
+        **shared_settings(config, model),
+        "validation_users": None,  # that is for whoever watches the run
+        "final": False,  # either all are fitted again on more data or none is
         "model": model,
-        "model_options": config.model_options.get(model, {}),
+        "model_options": config.model_options.get(model, {}) | strategy.model_options,
         "denoiser": strategy.denoiser,
         "denoiser_options": options,
-        **{name: getattr(config, name) for name in shared},
         "learning_rate": strategy.learning_rate or config.learning_rate,
         "seed": seed,
     }

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from recsieve.checking import accepts, make_settings
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.experiments.config import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy, run_settings
-from recsieve.settings import AUTO, Settings, auto_options, make_settings
+from recsieve.models import MODELS
+from recsieve.settings import AUTO, Settings, auto_options
 
-Role = Literal["baseline", "strategy", "random control", "popularity control", "oracle"]
+log = logging.getLogger(__name__)
+
+Role = Literal["baseline", "strategy", "random control", "popularity control", "oracle", "plain model"]
 
 PLAIN = Strategy(denoiser="keep-all")
-RATE_KNOBS = ("max_drop_rate", "drop_positives", "ramp_steps", "ramp_epochs", "fidelity")
+RATE_OPTIONS = ("max_drop_rate", "drop_positives", "ramp_steps", "ramp_epochs", "fidelity")
 CONTROLS = ("random-drop", "least-popular-drop")
 ORACLE = "clean training (oracle)"
 
@@ -51,12 +56,36 @@ def plan(config: ComparisonConfig, flags: Mapping[Noise, bool]) -> list[Cell]:
         Cell(noise.name, contender, make_settings(run_settings(config, model, contender.strategy, seed)))
         for seed in range(config.seeds)
         for noise in config.noise
-        for model in config.models
-        for contender in contenders(config.strategies, noise_is_known=flags[noise])
+        for model, contender in _rows(config, noise_is_known=flags[noise])
+        if seed == 0 or getattr(MODELS[model], "uses_seed", True)
     ]
     if len({cell.name for cell in cells}) < len(cells):
         raise ConfigError("two of the strategies or kinds of noise are named alike: give each a name of its own.")
     return cells
+
+
+def _rows(config: ComparisonConfig, *, noise_is_known: bool) -> Iterator[tuple[str, Contender]]:
+    """Models with strategies and controls, and then the plain models that nobody has to ask for."""
+    for model in config.models:
+        strategies = {name: s for name, s in config.strategies.items() if accepts(model, s.denoiser)}
+        made = [one for one in contenders(strategies, noise_is_known=noise_is_known) if _accepted(model, one)]
+        names = {one.name for one in made}
+        yield from ((model, one if one.control in names else replace(one, control=None)) for one in made)
+    for model in config.plain_models:
+        if model not in config.models:
+            yield model, Contender("plain", PLAIN, "plain model")
+
+
+def _accepted(model: str, contender: Contender) -> bool:
+    return accepts(model, contender.strategy.denoiser)
+
+
+def tell_left_out(config: ComparisonConfig) -> None:
+    """Say which of the strategies that were asked for a model has no use for."""
+    for model in config.models:
+        for name, strategy in config.strategies.items():
+            if not accepts(model, strategy.denoiser):
+                log.warning("the strategy %s makes no sense for %s: it is left out there.", name, model)
 
 
 def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> list[Contender]:
@@ -78,14 +107,20 @@ def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> l
 
 @dataclass(frozen=True)
 class Pace:
-    """How much is dropped and how fast, and the learning rate: what a strategy and its control have in common."""
+    """How much is dropped and how fast, and the training: what a strategy and its control have in common."""
 
     rate: tuple[tuple[str, int | float | str], ...]
     learning_rate: float | None
+    model_options: tuple[tuple[str, int | float | str], ...]
 
     def drop(self, denoiser: str) -> Strategy:
         """A control at this pace."""
-        return Strategy(denoiser=denoiser, denoiser_options=dict(self.rate), learning_rate=self.learning_rate)
+        return Strategy(
+            denoiser=denoiser,
+            denoiser_options=dict(self.rate),
+            learning_rate=self.learning_rate,
+            model_options=dict(self.model_options),
+        )
 
 
 def _paces(strategies: Mapping[str, Strategy]) -> dict[str, Pace]:
@@ -95,7 +130,10 @@ def _paces(strategies: Mapping[str, Strategy]) -> dict[str, Pace]:
     """
     denoising = {name: s for name, s in strategies.items() if s.denoiser not in (PLAIN.denoiser, *CONTROLS)}
     lent = _rate(next((s for s in denoising.values() if _drops(s)), DEFAULT_STRATEGIES["T-CE"]))
-    return {name: Pace(_rate(s) if _drops(s) else lent, s.learning_rate) for name, s in denoising.items()}
+    return {
+        name: Pace(_rate(s) if _drops(s) else lent, s.learning_rate, tuple(sorted(s.model_options.items())))
+        for name, s in denoising.items()
+    }
 
 
 def _leader(pace: Pace, paces: Mapping[str, Pace], strategies: Mapping[str, Strategy]) -> str:
@@ -139,9 +177,9 @@ def _drops(strategy: Strategy) -> bool:
     """Whether it drops a growing share, as T-CE does."""
     if strategy.denoiser == AUTO:
         return False
-    knobs = {field.name for field in fields(DENOISERS[strategy.denoiser])}
-    return {"max_drop_rate", "ramp_steps"} <= knobs
+    options = {field.name for field in fields(DENOISERS[strategy.denoiser])}
+    return {"max_drop_rate", "ramp_steps"} <= options
 
 
 def _rate(strategy: Strategy) -> tuple[tuple[str, int | float | str], ...]:
-    return tuple(sorted((name, value) for name, value in strategy.denoiser_options.items() if name in RATE_KNOBS))
+    return tuple(sorted((name, value) for name, value in strategy.denoiser_options.items() if name in RATE_OPTIONS))

@@ -6,17 +6,15 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict
-
-from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DivergedError, RunError
 from recsieve.experiments.pool import Reporter
+from recsieve.experiments.source import DataSource
 from recsieve.group import ALONE, Group
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
@@ -27,37 +25,6 @@ from recsieve.training import Event
 from recsieve.training.sharded import check_ranks
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class DataSource:
-    """Where interactions come from and what their columns mean."""
-
-    source: Path
-    validation: Path | None = None
-    test: Path | None = None
-    user: str | None = None
-    item: str | None = None
-    false_positive: str | None = None
-    time: str | None = None
-    weight: str | None = None
-    header: bool | None = None
-    repeats: str | None = None
-    split: str = "random"
-    k_core: int = 0
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
-
-    def load(self, group: Group = ALONE) -> Split:
-        """Read and split, or a rank's share of it; what was wrong with a given split is logged."""
-        split, report = load_split(**asdict(self), group=group)
-        for line in report.lines():
-            log.warning("%s", line)
-        return split
-
-    def describe(self) -> dict[str, Any]:
-        """What is worth writing down; paths as they were given."""
-        return {name: str(value) for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -1,68 +1,75 @@
-"""The trials of one strategy: knobs in, validation scores out, hopeless ones given up early."""
+"""The trials of one strategy: options in, validation scores out, hopeless ones given up early."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import optuna
 import polars as pl
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, Trial, TrialState
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
+from recsieve.checking import accepts, fits_itself, make_settings
 from recsieve.data.splitting import Split
-from recsieve.errors import ConfigError, DivergedError
-from recsieve.experiments.knobs import check_strategies, suggest
+from recsieve.denoisers import DENOISERS, SearchSpace
+from recsieve.errors import ConfigError, DivergedError, did_you_mean
+from recsieve.experiments.config import shared_settings
 from recsieve.experiments.pool import Reporter, read_split
-from recsieve.experiments.run import DataSource
+from recsieve.experiments.settings import TuningConfig
+from recsieve.experiments.space import flat, search_space, suggest
 from recsieve.recommender import Recommender
-from recsieve.settings import Positive, first_problem, make_settings
+from recsieve.settings import first_problem
 from recsieve.training import Event, Validated
+
+log = logging.getLogger(__name__)
 
 STORAGE = "trials.db"
 TITLES = {"keep-all": "CE", "truncated": "T-CE", "reweighted": "R-CE"}
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
-FEW = 10  # trials below which the importance of a knob is a guess
-
-
-class TuningConfig(BaseModel):
-    """What to tune, on what, and for how long."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-    data: DataSource | None = None
-    model: str = "gmf"
-    model_options: dict[str, int | float | str] = {}
-    strategies: list[str] = ["keep-all", "truncated", "reweighted"]
-    trials: Positive = 20
-    select_by: str = "ndcg@20"
-    epochs: Positive = 100
-    patience: Positive = 10
-    batch_size: Positive = 1024
-    negatives: Positive = 1
-    seed: Annotated[int, Field(ge=0)] = 0
-    workers: Positive | None = None
+FEW = 10  # trials below which the importance of an option is a guess
 
 
 def make_tuning(values: dict[str, Any]) -> TuningConfig:
-    """Check what is given, before anything is trained."""
+    """Check what is given, before anything is trained; strategies that the model has no use for are left out."""
     try:
         config = TuningConfig(**values)
     except ValidationError as error:
         raise ConfigError(first_problem(error, TuningConfig)) from None
-    check_strategies(config.strategies)
-    make_settings(shared_settings(config))
+    make_settings(common_settings(config))
+    for name in config.strategies:
+        if name not in DENOISERS:
+            raise ConfigError(f"there is nothing to tune for '{name}': {did_you_mean(name, DENOISERS)}")
+    kept = [name for name in config.strategies if accepts(config.model, name)]
+    for name in config.strategies:
+        if name not in kept:
+            log.warning("the strategy %s makes no sense for %s: it is left out.", name, config.model)
+    config = config.model_copy(update={"strategies": kept})
+    for name in kept:
+        if not space_of(config, name):
+            raise ConfigError(f"{config.model} with {name} has nothing to tune: give a model with options to search.")
     return config
 
 
-def shared_settings(config: TuningConfig) -> dict[str, Any]:
+def common_settings(config: TuningConfig) -> dict[str, Any]:
     """The settings that all trials have in common."""
-    names = ("model", "model_options", "select_by", "epochs", "patience", "batch_size", "negatives", "seed")
-    return {name: getattr(config, name) for name in names}
+    own = {name: getattr(config, name) for name in ("model", "model_options", "seed")}
+    return shared_settings(config, config.model) | own
+
+
+def space_of(config: TuningConfig, denoiser: str) -> SearchSpace:
+    """What is searched for a strategy."""
+    return search_space(config.model, denoiser, config.model_options, config.epochs)
+
+
+def title_of(model: str, denoiser: str) -> str:
+    """What a strategy is called: the paper's names are of gradient descent."""
+    return denoiser if fits_itself(model) else TITLES.get(denoiser, denoiser)
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ class StudyTask:
 
     @property
     def name(self) -> str:
-        return TITLES.get(self.denoiser, self.denoiser)
+        return title_of(self.config.model, self.denoiser)
 
     @property
     def finished(self) -> bool:
@@ -95,15 +102,11 @@ class StudyTask:
             reporter.tell(done + 1, study.best_value if any_complete(study) else None)
 
     def _score(self, trial: Trial, split: Split, reporter: Reporter) -> float:
-        settings = make_settings(
-            {
-                **shared_settings(self.config),
-                "denoiser": self.denoiser,
-                **suggest(self.denoiser, trial, self.config.epochs),
-            }
-        )
-        trial.set_user_attr("learning_rate", settings.learning_rate)
-        trial.set_user_attr("denoiser_options", dict(settings.denoiser_options))
+        found = suggest(space_of(self.config, self.denoiser), trial)
+        common = common_settings(self.config)
+        found["model_options"] = common["model_options"] | found["model_options"]
+        settings = make_settings(common | {"denoiser": self.denoiser} | found)
+        trial.set_user_attr("found", found)
 
         def take(event: Event) -> None:
             reporter.check()
@@ -115,7 +118,7 @@ class StudyTask:
         try:
             recommender = Recommender(**settings.model_dump()).fit(split, progress=take)
         except DivergedError:
-            raise optuna.TrialPruned from None  # these knobs are no good, others may be
+            raise optuna.TrialPruned from None  # these options are no good, others may be
         trial.set_user_attr("epoch", recommender.selected["epoch"])
         return recommender.selected["score"]
 
@@ -140,7 +143,7 @@ def any_complete(study: optuna.Study) -> bool:
 
 
 def importance(study: optuna.Study) -> dict[str, float]:
-    """The share of each knob in what makes good trials differ from others (PED-ANOVA); nothing where trials are few."""
+    """The share of each option in what makes good trials differ (PED-ANOVA); nothing where trials are few."""
     complete = [trial for trial in study.trials if trial.state == TrialState.COMPLETE]
     if len(complete) < FEW or len(complete[0].params) < 2 or len({trial.value for trial in complete}) < 2:
         return {}
@@ -148,14 +151,18 @@ def importance(study: optuna.Study) -> dict[str, float]:
     return {name: float(share) for name, share in found.items()}
 
 
-def trials_table(studies: Sequence[optuna.Study]) -> pl.DataFrame:
+def trials_table(studies: Sequence[optuna.Study], model: str) -> pl.DataFrame:
     """A row for each trial that has ended."""
-    rows = [_trial_row(study.study_name, trial) for study in studies for trial in study.trials if trial.state in ENDED]
+    rows = [
+        _trial_row(title_of(model, study.study_name), trial)
+        for study in studies
+        for trial in study.trials
+        if trial.state in ENDED
+    ]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _trial_row(denoiser: str, trial: FrozenTrial) -> dict[str, Any]:
+def _trial_row(title: str, trial: FrozenTrial) -> dict[str, Any]:
     best = max(trial.intermediate_values.values(), default=None)
-    knobs = {**trial.user_attrs.get("denoiser_options", {}), "learning_rate": trial.user_attrs.get("learning_rate")}
-    state = trial.state.name.lower()
-    return {"strategy": TITLES.get(denoiser, denoiser), "trial": trial.number, "state": state, "score": best, **knobs}
+    found = flat(trial.user_attrs["found"]) if "found" in trial.user_attrs else {}
+    return {"strategy": title, "trial": trial.number, "state": trial.state.name.lower(), "score": best, **found}

@@ -1,4 +1,4 @@
-"""What a comparison and a search for knobs share: a folder, a split, and a result that says how it was made."""
+"""What a comparison and a search for options share: a folder, a split, and a result that says how it was made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.experiments.machine import machine, versions
-from recsieve.experiments.run import DataSource
+from recsieve.experiments.source import DataSource
 from recsieve.files import write_text
 from recsieve.lock import is_begun
 from recsieve.run_folder import RunFolder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import RunError
+from recsieve.denoisers import DENOISERS
+from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
@@ -26,7 +28,7 @@ from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
 from recsieve.recommender import Recommender
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, Settings, parse_criterion
+from recsieve.settings import Settings, parse_criterion
 from recsieve.training import Event
 
 KS = (10, 20, 50)
@@ -90,8 +92,8 @@ def run_trial(
     started = time.perf_counter()
     watch = Watch(split, cell.settings, metric, validation_users)
     recommender = Recommender(**cell.settings.model_dump())
-    memory = None if cell.contender.role == "oracle" or cell.settings.denoiser == AUTO else make_memory(split.train)
-    if cell.settings.denoiser == AUTO:
+    memory = None if cell.contender.role == "oracle" or cell.settings.chooses else make_memory(split.train)
+    if cell.settings.chooses:
         recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=True)
         watch.look(recommender.trained(), recommender.selected)
     else:
@@ -101,7 +103,7 @@ def run_trial(
     run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))
     run.write_frame(run.path / VALIDATIONS, watch.frame())
     run.write_frame(run.history, recommender.history if recommender.history is not None else pl.DataFrame())
-    if memory is not None:
+    if memory is not None and memory.epochs:  # what is solved has no losses to remember
         run.write_frame(run.path / DETECTION, detection_frame(memory, split.train, cell.settings.seed))
     metrics = {
         "selected": recommender.selected,
@@ -131,6 +133,9 @@ class Watch:
     def __init__(self, split: Split, settings: Settings, metric: str, most_users: int | None = None) -> None:
         self._split, self._select_by, self._metric = split, settings.select_by, metric
         self._most_users = most_users
+        # A strategy that remembers training interactions knows none of validation: it is asked only where that selects.
+        remembers = settings.denoiser in DENOISERS and hasattr(DENOISERS[settings.denoiser], "state_dict")
+        self._asks_own_loss = settings.select_by == "own-loss" or not remembers
         validation = split.validation
         self._noisy = validation.csr
         self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
@@ -139,7 +144,9 @@ class Watch:
 
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
-        scores["own_loss"] = fitting.validation_loss(self._split.validation)
+        if self._asks_own_loss:
+            with suppress(ConfigError):  # not every model has one
+                scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]

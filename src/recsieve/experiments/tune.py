@@ -1,4 +1,4 @@
-"""The knobs of each strategy on somebody's data: equal trials for all, searched on validation, the test untouched."""
+"""The options of a model and of each strategy on somebody's data: equal trials for all, on validation alone."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import optuna
 import tomli_w
 from optuna.trial import TrialState
 
+from recsieve.checking import make_settings
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.experiments.knobs import in_words
 from recsieve.experiments.pool import Progress, run_all
-from recsieve.experiments.run import DataSource, check_same
+from recsieve.experiments.run import check_same
 from recsieve.experiments.search import (
-    TITLES,
     StudyTask,
-    TuningConfig,
+    common_settings,
     ended,
     importance,
     open_study,
-    shared_settings,
+    title_of,
     trials_table,
 )
+from recsieve.experiments.settings import TuningConfig
+from recsieve.experiments.source import DataSource
+from recsieve.experiments.space import in_words
 from recsieve.experiments.study import check_folder, how_made, load_split, write_result
 from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
@@ -34,7 +36,7 @@ from recsieve.files import write_text
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
-from recsieve.settings import make_settings
+from recsieve.settings import Common
 
 RESULT = "tuning.json"
 
@@ -55,19 +57,20 @@ def run_tuning(
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         tasks = [StudyTask(name, config, data, out) for name in config.strategies]
         run_all(tasks, config.workers, progress, most=config.trials, unit="trial", noun="strategies")
-        found = [_describe(open_study(out, name), name) for name in config.strategies]
+        found = [_describe(open_study(out, name), config.model, name) for name in config.strategies]
         result = how_made(config, command, started) | {"strategies": found, "advice": advice(found, config.select_by)}
         write_result(out / RESULT, result)
-        write_table(trials_table([open_study(out, name) for name in config.strategies]), out / "tables" / "trials")
+        studies = [open_study(out, name) for name in config.strategies]
+        write_table(trials_table(studies, config.model), out / "tables" / "trials")
         write_text(out / "compare.toml", tomli_w.dumps(comparison_of(config, found)))
     return result
 
 
 def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     """Write the split once, and refuse another in the same folder."""
-    split = load_split(config.data, split, ("train", "validation"), "knobs are chosen")
+    split = load_split(config.data, split, ("train", "validation"), "options are chosen")
     run = RunFolder(out / "data")
-    settings = make_settings(shared_settings(config))
+    settings = make_settings(common_settings(config))
     for strategy in config.strategies:
         check_possible(settings.model_copy(update={"denoiser": strategy}), split)
     about = {"fingerprint": fingerprint(split.train)}
@@ -79,18 +82,20 @@ def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     return run.path
 
 
-def _describe(study: optuna.Study, denoiser: str) -> dict[str, Any]:
-    """The best trial of a strategy, in words, and which knobs mattered."""
+def _describe(study: optuna.Study, model: str, denoiser: str) -> dict[str, Any]:
+    """The best trial of a strategy, in words, and which options mattered."""
     best = study.best_trial
-    options, learning_rate = best.user_attrs["denoiser_options"], best.user_attrs["learning_rate"]
+    found = best.user_attrs["found"]
+    rate = {name: found[name] for name in ("learning_rate",) if name in found}
     return {
         "denoiser": denoiser,
-        "title": TITLES.get(denoiser, denoiser),
+        "title": title_of(model, denoiser),
         "score": best.value,
         "epoch": best.user_attrs["epoch"],
-        "options": options,
-        "learning_rate": learning_rate,
-        "in_words": in_words(denoiser, options, learning_rate),
+        "options": found["denoiser_options"],
+        "model_options": found["model_options"],
+        **rate,
+        "in_words": in_words(denoiser, found["denoiser_options"], found["model_options"] | rate),
         "trials": ended(study),
         "pruned": sum(trial.state == TrialState.PRUNED for trial in study.trials),
         "importance": importance(study),
@@ -105,41 +110,35 @@ def advice(found: Sequence[dict[str, Any]], metric: str) -> list[str]:
     for entry in found:
         line = f"{entry['title']}: {entry['in_words']} (validation {metric} {entry['score']:.4f}"
         if plain and entry["denoiser"] != "keep-all":
-            line += f", {percent(entry['score'] / plain - 1)} against plain CE's best"
+            line += f", {percent(entry['score'] / plain - 1)} against the best plain training"
         line += ")."
         if plain and entry["denoiser"] != "keep-all" and entry["score"] <= plain:
-            line += " No knobs were found that beat plain training on validation."
+            line += " No options were found that beat plain training on validation."
         if entry["importance"]:
             name, share = max(entry["importance"].items(), key=lambda pair: pair[1])
             line += f" What mattered most was {name} ({100 * share:.0f} %)."
         lines.append(line)
     lines.append(
-        "The best of many trials on the same validation data looks better than it is: compare.toml has these knobs, "
+        "The best of many trials on the same validation data looks better than it is: compare.toml has these options, "
         "for `recsieve compare` to say on the test and with several seeds whether they help."
     )
     return lines
 
 
 def comparison_of(config: TuningConfig, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The comparison that tells whether the tuned knobs help."""
-    same = ("select_by", "epochs", "patience", "batch_size", "negatives")
+    """The comparison that tells whether the tuned options help."""
     strategies = {
         entry["title"]: {
             "denoiser": entry["denoiser"],
             "denoiser_options": entry["options"],
-            "learning_rate": entry["learning_rate"],
+            "model_options": entry["model_options"],
+            **({"learning_rate": entry["learning_rate"]} if "learning_rate" in entry else {}),
         }
         for entry in found
     }
     data = {} if config.data is None else {"data": _absolute(config.data)}
-    options = {"model_options": {config.model: config.model_options}} if config.model_options else {}
-    return {
-        "models": [config.model],
-        **{name: getattr(config, name) for name in same},
-        **options,
-        **data,
-        "strategies": strategies,
-    }
+    same = config.model_dump(include=set(Common.model_fields), exclude_none=True)
+    return {"models": [config.model], **same, **data, "strategies": strategies}
 
 
 def _absolute(source: DataSource) -> dict[str, Any]:

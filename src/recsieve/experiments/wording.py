@@ -6,21 +6,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def answer(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The one sentence that somebody in a hurry reads."""
+def answer(rows: Sequence[Mapping[str, Any]], metric: str) -> str:
+    """What somebody in a hurry reads: whether denoising helps the same model, and beside the best plain one."""
+    return " ".join([_about_denoising(rows), *_about_best_plain(rows, metric)])
+
+
+def _about_denoising(rows: Sequence[Mapping[str, Any]]) -> str:
     judged = [row for row in rows if row["role"] == "strategy" and "against_baseline" in row]
     better = [row for row in judged if row["against_baseline"]["verdict"] == "better"]
     if not better:
-        return "No denoising strategy was found to be better than plain CE on this data."
+        return "No denoising strategy was found to be better than the same model without it on this data."
     explained = [row for row in better if row.get("against_popularity", {}).get("verdict", "better") != "better"]
     names = _listed(better)
     if not explained:
-        return f"Better than plain CE on this data: {names}."
+        return f"Better than the same model without it on this data: {names}."
     which = "it" if len(better) == 1 else _listed(explained)
     return (
-        f"Better than plain CE on this data: {names}; but {which} was not shown to be better than dropping the "
-        "interactions with the least popular items, so that noise was found is not shown either."
+        f"Better than the same model without it on this data: {names}; but {which} was not shown to be better than "
+        "dropping the interactions with the least popular items, so that noise was found is not shown either."
     )
+
+
+def _about_best_plain(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
+    """A sentence for each kind of noise in which the best plain model is another than those that were denoised."""
+    told = []
+    for row in rows:
+        beside = [other for other in rows if other["noise"] == row["noise"] and "against_best_plain" in other]
+        if not (row.get("best_plain") and beside):
+            continue
+        better = [other for other in beside if other["against_best_plain"]["verdict"] == "better"]
+        said = f"better than it: {_listed(better)}" if better else "no denoised model was found to be better than it"
+        where = f", {row['noise']} noise" if len({other["noise"] for other in rows}) > 1 else ""
+        score = row["metrics"][metric]["mean"]
+        told.append(f"The best plain model is {row['model']} ({metric} {score:.4f}{where}); {said}.")
+    return told
 
 
 def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -33,7 +52,7 @@ def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
     """What the rows say, in plain words."""
-    several = len({(row["noise"], row["model"]) for row in rows}) > 1
+    several = len({(row["noise"], row["model"]) for row in rows if "against_baseline" in row}) > 1
     lines = []
     for row in rows:
         if "against_baseline" not in row:
@@ -42,6 +61,10 @@ def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
         lines.append(where + _sentence(row["strategy"], row["against_baseline"], metric))
         if "against_popularity" in row:
             lines.append(where + _about_popularity(row))
+        if "against_best_plain" in row:
+            judged = row["against_best_plain"]
+            known = judged | {"against": f"{judged['against']} (the best plain model on validation)"}
+            lines.append(where + _sentence(f"{row['strategy']} with {row['model']}", known, metric))
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll
+from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.memory import free_memory
 from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
@@ -38,6 +38,9 @@ class EASE:
     are scored (`weights="profiles"`), or only in what is to be predicted (`"targets"`): then an interaction of weight 0
     still tells what somebody likes. It takes items² × 4 bytes, or three times that with weights on targets.
     """
+
+    uses_seed: ClassVar[bool] = False
+    search_space: ClassVar[SearchSpace] = {"l2": Range(5, 5_000)}
 
     l2: float | None = None
     weights: Literal["profiles", "targets"] = "profiles"

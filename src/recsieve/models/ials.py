@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from torch import Tensor
 from recsieve.cores import InThisThread, one_thread, thread_pool
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import Context, KeepAll, LossBatch
+from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import require_one_process
 from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve
@@ -40,6 +40,12 @@ class IALS:
     weight of an interaction, λ_u = λ·(Σ_i c + α0·items) and λ_i alike. A strategy judges (1 − w_u·h_i)² between sweeps,
     and its weights are factors of c in the next. What is not given suits the size of the data (`settled`).
     """
+
+    search_space: ClassVar[SearchSpace] = {
+        "factors": Range(16, 512, whole=True),
+        "alpha0": Range(0.01, 1.0),
+        "l2": Range(3e-4, 0.1),
+    }
 
     factors: int | None = None
     alpha0: float = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll
+from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
 from recsieve.models.item_item import SparseItemScorer
@@ -33,6 +33,9 @@ class ItemKNN:
     The similarity is the cosine of the items' columns of weights, as they are ("cosine") or weighed as words in
     documents ("bm25"), so that popular items and users who have a lot count less. 0 neighbours are all.
     """
+
+    uses_seed: ClassVar[bool] = False
+    search_space: ClassVar[SearchSpace] = {"neighbours": Range(10, 1_000, whole=True), "similarity": SIMILARITIES}
 
     similarity: Literal["cosine", "bm25"] = "bm25"
     neighbours: int = 200

@@ -64,7 +64,11 @@ class Fitting(ABC):
 
 
 class Learner(Protocol):
-    """A model with its options that fits itself to data."""
+    """A model with its options that fits itself to data.
+
+    It may also have, each of them optional: `search_space`, what `tune` looks through, by option, and
+    `uses_seed = False`, where every seed gives the same model.
+    """
 
     def begin(self, split: Split, run: Run) -> Fitting:
         """A fitting that has made no step yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ from recsieve.models.state import checked
 @dataclass(frozen=True)
 class Popularity:
     """The score of an item is the number of its interactions, or the sum of their weights."""
+
+    uses_seed: ClassVar[bool] = False
 
     def begin(self, split: Split, run: Run) -> ClosedForm:
         require_one_process(run, "popularity")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll
+from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
 from recsieve.models.item_item import SparseItemScorer
@@ -30,6 +30,13 @@ class RP3Beta:
     The probability of each step is raised to the power `alpha`, and the end is divided by its popularity to the power
     `beta`. Of each item the `neighbours` from which most walks end there are kept; 0 is all.
     """
+
+    uses_seed: ClassVar[bool] = False
+    search_space: ClassVar[SearchSpace] = {
+        "alpha": Range(0.3, 2.0),
+        "beta": Range(0.05, 1.2),
+        "neighbours": Range(10, 1_000, whole=True),
+    }
 
     alpha: float = 0.6
     beta: float = 0.5

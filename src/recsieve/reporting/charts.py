@@ -18,14 +18,15 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
     """The losses of true and false positives along each training (the paper's Figures 3 and 7)."""
     panels = []
     for name, history in histories.items():
-        long = history.select("step", *KINDS).unpivot(index="step", variable_name="kind", value_name="value")
+        known = [kind for kind in KINDS if kind in history.columns]
+        long = history.select("step", *known).unpivot(index="step", variable_name="kind", value_name="value")
         long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("value").is_not_nan())
         panels.append(
             alt.Chart(alt.Data(values=long.to_dicts()), title=name, width=230, height=220)
             .mark_line()
             .encode(
                 x=alt.X("step:Q", title="training step"),
-                y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
+                y=alt.Y("value:Q", title="loss", scale=alt.Scale(zero=False)),
                 color=alt.Color("kind:N", title=None, scale=alt.Scale(scheme="tableau10")),
             )
         )

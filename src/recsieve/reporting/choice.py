@@ -7,23 +7,54 @@ from typing import Any
 
 from recsieve.experiments.wording import percent
 
-HEADER = ("candidate", "on validation", "against plain CE", "± standard error", "p", "")
+HEADER = ("candidate", "score", "change", "±", "p", "")
+LISTED = 6
 
 
 def choice_rows(choice: Mapping[str, Any]) -> list[list[Any]]:
-    """A row for each candidate, the best first."""
+    """A row for each of the best candidates, the best first, and for what was chosen and the best plain model."""
+    marks = {choice["plain"]["name"]: "best plain", choice["chosen"]["name"]: "chosen"}
+    shown = [one for place, one in enumerate(choice["candidates"]) if place < LISTED or one["name"] in marks]
     return [
         [
             one["name"], one["score"], percent(one["change"]), f"{100 * one['error']:.1f} %", f"{one['p_value']:.2g}",
-            "chosen" if one["name"] == choice["chosen"] else "",
+            marks.get(one["name"], ""),
         ]
-        for one in choice["candidates"]
+        for one in shown
     ]  # fmt: skip
 
 
 def choice_lines(choice: Mapping[str, Any]) -> list[str]:
-    """What was chosen and why, in sentences."""
-    lines = [f"auto chose {choice['chosen']}: {choice['reason']}", f"About noise: {choice['evidence']}"]
-    if not choice["converged"]:
-        lines.append("Plain CE was still improving at the last epoch allowed: with more epochs it may do better.")
+    """What was tried and chosen, why, and what denoising is worth, in sentences."""
+    chosen, plain = choice["chosen"], choice["plain"]
+    lines = [
+        f"auto fitted {choice['tried']} models ({choice['planned']} plain ones were planned) and chose "
+        f"{chosen['name']}: {choice['reason']}",
+        f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
+        + (f"; popularity alone has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
+        _worth_of_denoising(choice),
+        f"About noise: {choice['evidence']}",
+        f"As one plain model: {plain_command(plain['candidate'])}",
+    ]
     return lines
+
+
+def _worth_of_denoising(choice: Mapping[str, Any]) -> str:
+    chosen, without = choice["chosen"], choice["without_denoising"]
+    if without is None:
+        return "Denoising: nothing that is done about noise was convincingly better on validation."
+    gain = (chosen["score"] - without["score"]) / without["score"] if without["score"] else float("nan")
+    return f"Denoising: {percent(gain)} on validation against the same without it ({without['name']})."
+
+
+def plain_command(candidate: Mapping[str, Any]) -> str:
+    """The command that fits the first model of a candidate alone."""
+    spec = candidate["specs"][0]
+    options = " ".join(
+        f"--{name.replace('_', '-')} {value:g}" if isinstance(value, float) else f"--{name.replace('_', '-')} {value}"
+        for name, value in {**spec["training"], **spec["model_options"]}.items()
+        if not isinstance(value, Mapping)
+    )
+    return f"recsieve train LOG --model {spec['model']} --denoiser {spec['denoiser']} {options} --final".replace(
+        "  ", " "
+    )

@@ -24,6 +24,7 @@ from recsieve.reporting.comparison_tables import detection_rows, full_rows
 from recsieve.reporting.page import Section, write_page
 
 RESULT = "comparison.json"
+PLAIN = "plain model"  # the role of models that are there to be held against, with a row in the table alone
 
 
 def write_comparison_page(folder: Path) -> Path:
@@ -54,18 +55,21 @@ def data_name(result: Mapping[str, Any]) -> str:
 
 def comparison_panels(result: Mapping[str, Any], tables: Path) -> dict[str, Panels]:
     """All charts, by the name of their file; those for which nothing is known are left out."""
-    metric, rows = result["config"]["metric"], result["rows"]
-    validations = pl.read_parquet(tables / "validations.parquet")
+    metric, rows = result["config"]["metric"], [row for row in result["rows"] if row["role"] != PLAIN]
     panels = {
         "effects": effect_panels(rows, metric),
         "noise": noise_panels(rows, metric),
-        "validations": validation_panels(validations, result["config"]["select_by"]),
+        "validations": validation_panels(_table(tables, "validations"), result["config"]["select_by"]),
         "selection": selection_panels(rows, metric),
-        "losses": loss_panels(pl.read_parquet(tables / "losses.parquet")),
     }
-    if (tables / "detection.parquet").exists():
-        panels["detection"] = detection_panels(pl.read_parquet(tables / "detection.parquet"))
+    for name, draw in (("losses", loss_panels), ("detection", detection_panels)):
+        if (tables / f"{name}.parquet").exists():
+            panels[name] = draw(_table(tables, name))
     return {name: charts for name, charts in panels.items() if charts}
+
+
+def _table(tables: Path, name: str) -> pl.DataFrame:
+    return pl.read_parquet(tables / f"{name}.parquet").filter(pl.col("role") != PLAIN)
 
 
 TEXTS = {
@@ -135,7 +139,9 @@ def _about_numbers(result: Mapping[str, Any]) -> str:
     return (
         "Means over the seeds and their standard deviation. p-values are corrected (Holm) for all "
         f"{result['comparisons']} comparisons on this page. A strategy beats popularity if it is better than dropping "
-        "the interactions with the least popular items. Noise shown @20 is the share of a user's held-out false "
+        "the interactions with the least popular items. The best plain model is that with the best validation score "
+        "without denoising, of those asked for and those in every comparison. Noise shown @20 is the share of a "
+        "user's held-out false "
         "positives that come back among the 20 best: lower is better. Click on a column to sort by it."
     )
 
@@ -144,8 +150,8 @@ def provenance(result: Mapping[str, Any]) -> list[str]:
     """Everything that somebody needs who wants the same numbers."""
     config, machine = result["config"], result["machine"]
     facts = [f"{name}: {_facts(about)}" for name, about in result["data"].items()]
-    knobs = {row["strategy"]: row for row in result["rows"]}
-    strategies = [f"{name}: {_knobs(row)}." for name, row in knobs.items()]
+    named = {row["strategy"]: row for row in result["rows"] if row["role"] != PLAIN}
+    strategies = [f"{name}: {_options(row)}." for name, row in named.items()]
     return [
         f"Command: {result['command']}",
         f"At most {config['epochs']} epochs of batches of {config['batch_size']}, learning rate "
@@ -168,7 +174,7 @@ def _facts(about: Mapping[str, Any]) -> str:
     )
 
 
-def _knobs(row: Mapping[str, Any]) -> str:
+def _options(row: Mapping[str, Any]) -> str:
     if row["role"] == "oracle":
         return "plain CE that gives no weight to the known false positives of the training part"
     options: Sequence[str] = [f"{name} {value}" for name, value in row["options"].items()]

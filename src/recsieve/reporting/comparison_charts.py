@@ -22,8 +22,8 @@ Panels = dict[str, Any]  # charts of altair, by the name of the panel
 def effect_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
     """How far each strategy is from plain CE, in percent, with its 95 % interval."""
     return {
-        name: _effects([row for row in panel if "against_baseline" in row], metric, name)
-        for name, panel in _by_panel(rows).items()
+        name: _effects(panel, metric, name)
+        for name, panel in _by_panel(row for row in rows if "against_baseline" in row).items()
     }
 
 

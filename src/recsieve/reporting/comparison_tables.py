@@ -29,12 +29,19 @@ def full_rows(result: Mapping[str, Any]) -> Table:
     """The summary and what else was measured."""
     header, rows = summary_rows(result)
     known = [name for name in MORE if name in result["rows"][0]["metrics"]]
-    header += ["beats popularity", "p", *(MORE[name] for name in known), "epoch kept", "seconds"]
+    header += [
+        "beats popularity",
+        "beats the best plain model",
+        "p",
+        *(MORE[name] for name in known),
+        "epoch kept",
+        "seconds",
+    ]
     for row, cells in zip(result["rows"], rows, strict=True):
         judged = row.get("against_baseline")
         measures = [row["metrics"][name]["mean"] for name in known]
         p_value = None if judged is None else judged["adjusted_p"]
-        cells += [_against_popularity(row), p_value, *measures]
+        cells += [_beats(row, "against_popularity"), _beats(row, "against_best_plain"), p_value, *measures]
         cells += [round(row["epoch_selected"]["mean"]), round(row["seconds"]["mean"])]
     return header, rows
 
@@ -68,15 +75,16 @@ def _start(row: Row, where: Sequence[str]) -> list[str]:
 
 def _judged(row: Row) -> list[str]:
     if "against_baseline" not in row:
-        return ["(baseline)", "", ""]
+        best = "best " if row.get("best_plain") else ""
+        return [f"({best}plain model)" if row["role"] == "plain model" else "(baseline)", "", ""]
     judged = row["against_baseline"]
     low, high = (percent(bound) for bound in judged["interval"])
     interval = low.removesuffix("\u00a0%") + f"\u00a0…\u00a0{high}"
     return [judged["verdict"].removesuffix(" found"), percent(judged["relative"]), interval]
 
 
-def _against_popularity(row: Row) -> str:
-    judged = row.get("against_popularity")
+def _beats(row: Row, kind: str) -> str:
+    judged = row.get(kind)
     return "–" if judged is None else f"{BEATEN[judged['verdict']]} ({percent(judged['relative'])})"
 
 

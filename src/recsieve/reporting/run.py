@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from recsieve.display import metric_rows
 from recsieve.reporting.charts import loss_chart
 from recsieve.reporting.choice import HEADER, choice_lines, choice_rows
 from recsieve.reporting.page import Section, write_page
@@ -16,17 +17,13 @@ def write_run_page(folder: Path) -> Path:
     """Write report.html into a run folder, from its metrics and its history."""
     results = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     history = pl.read_parquet(folder / "history.parquet")
-    test = results["test"]
-    names = list(dict.fromkeys(name.partition("@")[0] for name in test))
-    lengths = sorted({int(name.partition("@")[2]) for name in test})
-    rows = [[name.replace("_", " "), *(test.get(f"{name}@{k}") for k in lengths)] for name in names]
+    choice = results.get("choice")
     about = [f"Full ranking for {results['test_users']:,} users, over all items they had not seen."]
-    kept = [f"The weights kept are those after epoch {results['selected']['epoch']:.0f}."]
-    sections = [
-        Section("Test", about, ("metric", *(f"@{k}" for k in lengths)), rows),
-        Section("The course of the training", kept, chart=loss_chart({"cross-entropy": history}).to_dict()),
-    ]
-    if choice := results.get("choice"):
-        sections.insert(1, Section("The choice", choice_lines(choice), HEADER, choice_rows(choice)))
+    sections = [Section("Test", about, *metric_rows(results["test"]))]
+    if choice is not None:
+        sections.append(Section("The choice", choice_lines(choice), HEADER, choice_rows(choice)))
+    if "positive_loss" in history.columns:  # what is not trained by gradients has no such course
+        kept = [f"The weights kept are those after epoch {results['selected']['epoch']:.0f}."]
+        sections.append(Section("The course of the training", kept, chart=loss_chart({"loss": history}).to_dict()))
     write_page(folder / "report.html", folder.name, "one training run", sections)
     return folder / "report.html"

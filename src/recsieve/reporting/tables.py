@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from recsieve.display import metric_rows
+
 
 def show(table: Table) -> None:
     """Put a table on standard output."""
@@ -16,11 +18,10 @@ def show(table: Table) -> None:
 
 def metrics_table(metrics: Mapping[str, float | None], title: str) -> Table:
     """Metrics as rows and list lengths as columns, from names such as "recall@20"."""
-    names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))
-    lengths = sorted({int(name.partition("@")[2]) for name in metrics})
-    table = Table("metric", *(f"@{k}" for k in lengths), title=title)
-    for name in names:
-        table.add_row(name.replace("_", " "), *(number(metrics.get(f"{name}@{k}")) for k in lengths))
+    header, rows = metric_rows(metrics)
+    table = Table(*header, title=title)
+    for name, *values in rows:
+        table.add_row(name, *map(number, values))
     return table
 
 

@@ -1,4 +1,4 @@
-"""The page of a search for knobs, from its tuning.json and table of trials alone."""
+"""The page of a search for options, from its tuning.json and table of trials alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import polars as pl
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.page import Section, write_page
 
-KNOBS = {"drop_positives": "largest share of positives dropped", "ramp_epochs": "epochs until then",
-         "beta": "power of the weights", "learning_rate": "learning rate"}  # fmt: skip
+TITLES = {"drop_positives": "largest share of positives dropped", "ramp_epochs": "epochs until then",
+          "beta": "power of the weights", "learning_rate": "learning rate"}  # fmt: skip
+OTHERS = ("strategy", "trial", "state", "score")  # columns of a trial that are no options
 
 
 _SPARSE = alt.Axis(labelOverlap="greedy", labelSeparation=10)  # ticks of a logarithmic axis crowd
@@ -25,7 +26,7 @@ def write_tuning_page(folder: Path) -> Path:
     result = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
     trials = pl.read_parquet(folder / "tables" / "trials.parquet")
     config = result["config"]
-    panels = knob_panels(trials, config["select_by"])
+    panels = option_panels(trials, config["select_by"])
     for name, chart in panels.items():
         write_chart(chart, folder / "charts" / f"{name}.png")
     header, rows = best_rows(result)
@@ -34,25 +35,25 @@ def write_tuning_page(folder: Path) -> Path:
         Section("The best of each", [f"{config['trials']} trials of each strategy."], header, rows),
         Section(
             "Every trial",
-            ["A knob matters where its points rise or fall together. Trials given up early stand at their best."],
+            ["An option matters where its points rise or fall together. Trials given up early stand at their best."],
             panels=[chart.properties(width="container").to_dict() for chart in panels.values()],
         ),
         Section("How this was made", points=[f"Command: {result['command']}"]),
     ]
     subtitle = f"{config['model']}; {config['select_by']} on validation; {result['date'][:10]}"
-    write_page(folder / "report.html", "Which knobs suit this data?", subtitle, sections)
+    write_page(folder / "report.html", "Which options suit this data?", subtitle, sections)
     return folder / "report.html"
 
 
 def best_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """The best trial of each strategy."""
     metric = result["config"]["select_by"]
-    header = ["strategy", f"validation {metric}", "knobs", "epoch", "trials", "given up early", "importance"]
+    header = ["strategy", f"validation {metric}", "options", "epoch", "trials", "given up early", "importance"]
     return header, [
         [
             entry["title"],
             entry["score"],
-            ", ".join(f"{name} {value:g}" for name, value in {**entry["options"], **_rate(entry)}.items()),
+            ", ".join(f"{name} {_shown(value)}" for name, value in _searched(entry).items()) or "–",
             round(entry["epoch"]),
             entry["trials"],
             entry["pruned"],
@@ -62,28 +63,40 @@ def best_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     ]
 
 
-def _rate(entry: Mapping[str, Any]) -> dict[str, float]:
-    return {"learning_rate": entry["learning_rate"]}
+def _searched(entry: Mapping[str, Any]) -> dict[str, Any]:
+    rate = {name: entry[name] for name in ("learning_rate",) if name in entry}
+    return {**entry["options"], **entry["model_options"], **rate}
 
 
-def knob_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
-    """The validation score of each trial against each knob."""
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def option_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
+    """The validation score of each trial against each option."""
     panels = {}
     strategies = alt.Scale(domain=trials["strategy"].unique(maintain_order=True).to_list(), scheme="tableau10")
-    for knob, title in KNOBS.items():
-        if knob not in trials.columns:
-            continue
-        known = trials.filter(pl.col(knob).is_not_null(), pl.col("score").is_not_null())
-        values = known.select("strategy", "trial", "state", "score", value=knob).to_dicts()
-        panels[knob] = (
+    for option in (name for name in trials.columns if name not in OTHERS):
+        title = TITLES.get(option, option)
+        known = trials.filter(pl.col(option).is_not_null(), pl.col("score").is_not_null())
+        values = known.select(*OTHERS, value=option).to_dicts()
+        kind = "Q" if trials[option].dtype.is_numeric() else "N"
+        scale = alt.Scale(type="log", nice=False, padding=12) if kind == "Q" else alt.Scale()
+        panels[option.replace(" ", "-")] = (
             alt.Chart(alt.Data(values=values), title=title, width=420, height=240)
             .mark_point(filled=True, size=60)
             .encode(
-                x=alt.X("value:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=12), axis=_SPARSE),
+                x=alt.X(f"value:{kind}", title=title, scale=scale, axis=_SPARSE),
                 y=alt.Y("score:Q", title=f"validation {metric}", scale=alt.Scale(zero=False)),
                 color=alt.Color("strategy:N", title=None, scale=strategies, legend=alt.Legend(orient="bottom")),
                 shape=alt.Shape("state:N", title=None, legend=alt.Legend(orient="bottom")),
-                tooltip=["strategy:N", "trial:Q", "state:N", "value:Q", alt.Tooltip("score:Q", format=".4f")],
+                tooltip=[
+                    "strategy:N",
+                    "trial:Q",
+                    "state:N",
+                    f"value:{kind}",
+                    alt.Tooltip("score:Q", format=".4f"),
+                ],
             )
         )
     return panels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import Fitting, Model
 from recsieve.objectives import Objective
 from recsieve.sampling import Sampler
+from recsieve.settings import TrainingPlan
 from recsieve.training.history import History
-from recsieve.training.steps import Engine, Stepped, make_stepper, weigh_batch
+from recsieve.training.steps import Stepped, make_stepper, weigh_batch
 
 log = logging.getLogger(__name__)
 
@@ -30,20 +31,6 @@ log = logging.getLogger(__name__)
 AT_ONCE = 64
 # A mean loss that no training comes back from: cross-entropy begins at log 2, and at a learning rate of 1 is about 10.
 MOST_LOSS = 1000.0
-
-
-@dataclass(frozen=True)
-class TrainingPlan:
-    """How long and in what steps to train."""
-
-    epochs: int = 100
-    batch_size: int = 1024  # positives and negatives together
-    learning_rate: float = 1e-3
-    negatives: int = 1  # for each positive
-    seed: int = 0
-    validate_every: int | None = None  # steps; None: after each epoch
-    checkpoint_every: int | None = None  # steps; None: after each epoch
-    engine: Engine = "auto"
 
 
 class GradientFitting(Fitting):

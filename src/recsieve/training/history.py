@@ -45,7 +45,7 @@ class History:
         with np.errstate(invalid="ignore"):
             true, false, _, negative = sums / counts
             positive = sums[:3].sum() / counts[:3].sum()
-            self.mean_loss = float(sums.sum() / counts.sum())
+            self.mean_loss = float(sums.sum() / max(counts.sum(), 1))  # where nobody has a pair, no loss is none
         loss = self._reduced / max(self._steps, 1)
         self._rows.append(
             [step, epoch, loss, true, false, positive, negative,

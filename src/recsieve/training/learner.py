@@ -61,11 +61,15 @@ class GradientLearner:
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Model:
         with table_factory(empty_table):
             model = self.model(self._profiles(train), torch.Generator(), **self.options)
+        dtypes = {name: weight.dtype for name, weight in model.state_dict().items()}
         try:
             # Assigned, not copied: the rows of a file larger than memory are read when they are asked for.
             model.load_state_dict(state, assign=True)
         except RuntimeError as error:
             raise RunError(f"the weights do not fit the settings ({str(error).splitlines()[0]}).") from None
+        for name, dtype in dtypes.items():
+            if state[name].dtype != dtype:
+                raise RunError(f"the weights do not fit the settings ({name} is {state[name].dtype}, not {dtype}).")
         return model.eval().prepare()
 
 

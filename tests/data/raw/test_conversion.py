@@ -39,7 +39,8 @@ def test_what_is_collected_is_what_the_reader_of_logs_reads(ratings, monkeypatch
 
 def test_the_folder_is_read_back_as_the_split_that_it_is(ratings, tmp_path):
     about = convert(MovieLens(ratings), tmp_path / "out")
-    split, report = load_split(tmp_path / "out")
+    split = load_split(tmp_path / "out")
+    report = split.report
     assert report.is_clean
     assert about["parts"] == {
         "train": len(split.train),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from recsieve.errors import ConfigError
 from recsieve.group import ALONE, Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE, GMF, MF, Model, NeuMF
 from recsieve.optim import LazyAdam, make_adam
+from recsieve.settings import Engine
 from recsieve.training.steps.autograd import AutogradStep
 from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
 from recsieve.training.steps.exact import ExactStep
@@ -18,10 +17,9 @@ from recsieve.training.steps.fused_gmf import FusedGMF
 from recsieve.training.steps.fused_mf import FusedMF
 from recsieve.training.steps.fused_neumf import FusedNeuMF
 
-Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
 FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE, MF: FusedMF}
 
-__all__ = ["FUSED", "Engine", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
+__all__ = ["FUSED", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
 
 
 def make_stepper(

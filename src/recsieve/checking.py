@@ -1,0 +1,172 @@
+"""Settings held against the models, objectives and strategies that they name, before anything is read or trained."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import ValidationError
+
+from recsieve.data.interactions import CSR
+from recsieve.denoisers import DENOISERS, Context, denoiser_options, make_denoiser
+from recsieve.errors import ConfigError, did_you_mean
+from recsieve.models import MODELS, Learner, Model
+from recsieve.objectives import OBJECTIVES, make_objective
+from recsieve.settings import (
+    AUTO,
+    CUSTOM,
+    AutoOptions,
+    Settings,
+    auto_options,
+    first_problem,
+    parse_criterion,
+    setting_names,
+    usual_denoiser,
+)
+from recsieve.training.sharded import check_shardable
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    """Check settings; what is wrong comes back as one line."""
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise ConfigError(first_problem(error, Settings)) from None
+    make_objective(settings.objective, settings.objective_options)
+    if settings.denoiser == AUTO:
+        auto_options(settings.denoiser_options)
+    elif settings.denoiser not in (*DENOISERS, CUSTOM):
+        known = [*DENOISERS, AUTO]
+        raise ConfigError(f"there is no denoiser '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
+    if settings.select_by != "own-loss":
+        parse_criterion(settings.select_by)
+    if settings.model == AUTO:
+        _check_auto(settings)
+    elif settings.model != CUSTOM:
+        _check_model(settings)
+    _check_denoiser(settings)
+    return settings
+
+
+def _check_auto(settings: Settings) -> None:
+    """Refuse what is said of one model where several are tried."""
+    if settings.denoiser != AUTO:
+        raise ConfigError(
+            f"the strategy is {settings.denoiser}, but no model is named: give one, such as ials, mf or gmf, or leave "
+            "the strategy to auto too."
+        )
+    if settings.model_options:
+        raise ConfigError(f"{next(iter(settings.model_options))} is an option of a model: name the model too.")
+    for name in settings.candidates:
+        MODELS[name]  # says what there is instead
+
+
+def accepts(model: str, denoiser: str) -> bool:
+    """Whether a strategy makes sense for a model, both by name."""
+    kind = MODELS[model]
+    return AUTO in (model, denoiser) or issubclass(kind, Model) or kind().accepts(DENOISERS[denoiser])
+
+
+def fits_itself(model: str) -> bool:
+    """Whether a model has a way of its own to be fitted, and no use for a learning rate and an objective."""
+    return not issubclass(MODELS[model], Model)
+
+
+def assign_options(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Options without an owner, as they stand on a command line, given to the model, objective or strategy that has
+    them; all three are as `settings` name them."""
+    model = settings.get("model", AUTO)
+    usual = {"model": model, "objective": Settings().objective, "denoiser": usual_denoiser(model)}
+    chosen = {f"{kind}_options": settings.get(kind, default) for kind, default in usual.items()}
+    known = {
+        "model_options": [] if chosen["model_options"] == AUTO else model_options(MODELS[chosen["model_options"]]),
+        "objective_options": [field.name for field in fields(OBJECTIVES[chosen["objective_options"]])],
+        "denoiser_options": _options_of_denoiser(chosen["denoiser_options"]),
+    }
+    assigned: dict[str, dict[str, Any]] = {owner: {} for owner in known}
+    for name, value in options.items():
+        owners = [owner for owner, names in known.items() if name in names]
+        if len(owners) != 1:
+            raise ConfigError(_not_one_owner(name, chosen, known, several=bool(owners)))
+        assigned[owners[0]][name] = value
+    return assigned
+
+
+def _options_of_denoiser(name: str) -> list[str]:
+    return setting_names(AutoOptions) if name == AUTO else denoiser_options(DENOISERS[name])
+
+
+def _not_one_owner(name: str, chosen: Mapping[str, str], known: Mapping[str, list[str]], *, several: bool) -> str:
+    model, objective, denoiser = chosen.values()
+    if several:
+        return (
+            f"'{name}' is an option of more than one of {model}, {objective} and {denoiser}: train it in Python, where "
+            "each has options of its own."
+        )
+    hint = did_you_mean(name, [option for names in known.values() for option in names])
+    return f"there is no option '{name}' of {model}, the objective {objective} or the strategy {denoiser}: {hint}"
+
+
+def model_options(model: type) -> list[str]:
+    """The options of a model, by name: what it is made with, beside the data."""
+    parameters = inspect.signature(model).parameters.items()
+    return [name for name, parameter in parameters if is_dataclass(model) or parameter.kind is parameter.KEYWORD_ONLY]
+
+
+def _check_model(settings: Settings) -> None:
+    """Make the model once, for one user and one item, which fails where an option is wrong."""
+    model, options = MODELS[settings.model], dict(settings.model_options)
+    known = model_options(model)
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
+    factors = options.get("factors", 1)
+    if isinstance(factors, bool) or not isinstance(factors, int) or factors < 1:
+        raise ConfigError(f"factors is {factors!r}, but it is the size of the vectors: give a whole number from 1.")
+    with _explaining(f"the model {settings.model}", options):
+        if issubclass(model, Model):
+            one = CSR(np.array([0, 1], np.int64), np.zeros(1, np.int32), 1)
+            # Whether many factors fit into memory is seen with the data.
+            model(one, torch.Generator(), **options | ({"factors": 1} if "factors" in options else {}))
+        else:
+            _check_learner(settings, model(**options))
+    if settings.shard_tables:
+        if not issubclass(model, Model):
+            raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
+        check_shardable(settings.model, model, settings.model_options.get("factors"))
+
+
+def _check_learner(settings: Settings, learner: Learner) -> None:
+    """Refuse what a model that fits itself has no use for."""
+    if settings.objective != Settings().objective:
+        raise ConfigError(f"{settings.model} has an objective of its own: leave objective='{settings.objective}' out.")
+    if settings.denoiser not in (AUTO, CUSTOM) and not learner.accepts(DENOISERS[settings.denoiser]):
+        known = [name for name in DENOISERS if learner.accepts(DENOISERS[name])]
+        raise ConfigError(
+            f"the strategy {settings.denoiser} makes no sense for {settings.model}, which takes {', '.join(known)}: "
+            "give one of these, or weights of interactions."
+        )
+
+
+def _check_denoiser(settings: Settings) -> None:
+    """Make the strategy once, which fails where an option is wrong; those of `auto` are checked before."""
+    if settings.denoiser in (AUTO, CUSTOM):
+        return
+    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=1 + settings.negatives)
+    with _explaining(f"the strategy {settings.denoiser}", settings.denoiser_options):
+        make_denoiser(settings.denoiser, settings.denoiser_options, context)
+
+
+@contextmanager
+def _explaining(what: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Text in the place of a number, or a number in that of a text, in one line."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        given = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+        raise ConfigError(f"{what} cannot be made with {given}: {error}.") from None

@@ -1,0 +1,83 @@
+"""The settings of a comparison and of a search for options; what trainings share, they have from `recsieve.settings`.
+
+As there, nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recsieve.experiments.source import DataSource
+from recsieve.settings import Common, Options, Positive, Rate, Settings
+
+NATURAL = "natural"  # the noise that the data has, known or not
+
+
+class Strategy(BaseModel):
+    """A denoising strategy and its options, and what goes with it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    denoiser: str
+    denoiser_options: Options = {}
+    learning_rate: Rate | None = None  # None: that of the comparison
+    model_options: Options = {}  # beside those of the comparison
+
+
+class Noise(BaseModel):
+    """The noise of the data itself, or noise added to clean data until it is the given share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mechanism: str = NATURAL
+    rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    @property
+    def name(self) -> str:
+        return NATURAL if self.mechanism == NATURAL else f"{self.mechanism} {100 * self.rate:g} %"
+
+
+# In a person's terms, and written out, so that a result says what it is the result of.
+DEFAULT_STRATEGIES = {
+    "CE": Strategy(denoiser="keep-all"),
+    "T-CE": Strategy(denoiser="truncated", denoiser_options={"drop_positives": 0.1, "ramp_epochs": 5}),
+    "R-CE": Strategy(denoiser="reweighted", denoiser_options={"beta": 0.2}),
+}
+# A gain over a weak model is no gain: these are in every comparison, without denoising.
+PLAIN_MODELS = ["ease", "ials", "itemknn", "rp3beta", "popularity"]
+
+
+class ComparisonConfig(Common):
+    """Everything that decides the numbers of a comparison, and how much of the machine it may use."""
+
+    data: DataSource | None = None  # None: a split that is given in Python
+    models: list[str] = Field(default=[Settings().model], description="Models by name, with commas.")
+    model_options: dict[str, Options] = Field(default={})  # by model
+    strategies: dict[str, Strategy] = DEFAULT_STRATEGIES
+    plain_models: list[str] = Field(default=PLAIN_MODELS, description="Models to be held against, without denoising.")
+    noise: list[Noise] = Field(default=[Noise()])
+    # With one, chance cannot be told from effect.
+    seeds: Annotated[int, Field(ge=2)] = Field(default=5, description="Runs of each cell.")
+    metric: str = Field(default=Settings().select_by, description="Of the test, on which verdicts are given.")
+    learning_rate: Rate = Settings.model_fields["learning_rate"]  # type: ignore[assignment]
+    workers: Positive | None = Field(default=None, description="Parallel processes. [the cores]")
+    memory_gb: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Memory they may use. [4/5 of what is free]"
+    )
+
+
+class TuningConfig(Common):
+    """What to tune, on what, and for how long."""
+
+    data: DataSource | None = None
+    model: str = Settings.model_fields["model"]  # type: ignore[assignment]
+    model_options: Options = Field(default={})
+    strategies: list[str] = Field(
+        default=["keep-all", "truncated", "reweighted"],
+        description="With commas; plain training is tuned as well, so that the others compete with its best.",
+    )
+    trials: Positive = Field(default=20, description="Trials of each strategy.")
+    seed: Annotated[int, Field(ge=0)] = Settings.model_fields["seed"]  # type: ignore[assignment]
+    workers: Positive | None = Field(default=None, description="Strategies tuned at a time. [the cores]")

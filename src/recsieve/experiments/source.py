@@ -1,0 +1,50 @@
+"""Where the data of a training or a study comes from."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict
+
+if TYPE_CHECKING:
+    from recsieve.data.splitting import Split
+    from recsieve.group import Group
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where interactions come from and what their columns mean."""
+
+    source: Path
+    validation: Path | None = None
+    test: Path | None = None
+    user: str | None = None
+    item: str | None = None
+    false_positive: str | None = None
+    time: str | None = None
+    weight: str | None = None
+    header: bool | None = None
+    repeats: str | None = None
+    split: str = "random"
+    k_core: int = 0
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
+
+    def load(self, group: Group | None = None) -> Split:
+        """Read and split, or a rank's share of it; what was wrong with a given split is logged."""
+        from recsieve.data.loading import load_split  # not needed for the help of a command, which shows defaults
+        from recsieve.group import ALONE
+
+        split = load_split(**asdict(self), group=group or ALONE)
+        for line in split.report.lines() if split.report else ():
+            log.warning("%s", line)
+        return split
+
+    def describe(self) -> dict[str, Any]:
+        """What is worth writing down; paths as they were given."""
+        return {name: str(value) for name, value in asdict(self).items() if value is not None}

@@ -1,0 +1,40 @@
+import pytest
+
+from recsieve.auto.plan import Plan, make_plan, parse_duration
+from recsieve.errors import ConfigError, RunError
+
+
+def test_the_defaults_of_all_models_come_before_second_tries(small_data):
+    plan = make_plan(small_data(), 1e9, None, [], {})
+    names = [one.spec.model for one in plan.fits]
+    first = names[: len(set(names))]
+    assert len(set(first)) == len(first)
+    assert first[:2] == ["ease", "ials"]
+    assert "nmtr" not in names  # it needs labels
+
+
+def test_the_budget_decides_what_is_planned_and_one_model_always_is(small_data):
+    data = small_data()
+    assert len(make_plan(data, 1e-9, None, [], {}).fits) == 1
+    assert len(make_plan(data, 0.02, None, [], {}).fits) < len(make_plan(data, 1e9, None, [], {}).fits)
+    assert len(make_plan(data, 1e-9, 7, [], {}).fits) == 7
+
+
+def test_a_plan_is_read_back_as_it_was_written(small_data, tmp_path):
+    plan = make_plan(small_data(), 60, None, ["ease", "gmf"], {"epochs": 3})
+    plan.write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json") == plan
+    (tmp_path / "plan.json").write_text('{"fits": 3}')
+    with pytest.raises(RunError, match="damaged"):
+        Plan.read(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("2m", 120), ("1.5h", 5400), (30, 30)])
+def test_a_budget_is_a_time(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1m", "soon", "2 weeks"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(ConfigError, match=r"give e\.g\. 30s, 2m or 1h"):
+        parse_duration(text)

@@ -1,0 +1,83 @@
+"""A strategy with memory from another package, by name and with its options, in whatever trains."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar
+
+import pytest
+import torch
+
+from recsieve import Recommender
+from recsieve.denoisers import DENOISERS, Context, Range
+from recsieve.experiments.search import make_tuning
+from recsieve.experiments.tune import run_tuning
+
+
+@dataclass
+class Forgiving:
+    """Weigh an interaction by the mean of its losses so far."""
+
+    search_space: ClassVar = {"softness": Range(0.1, 1.0)}
+
+    softness: float = 0.2
+    _: KW_ONLY
+    context: Context = field(repr=False, compare=False)
+
+    def __post_init__(self):
+        self.sums, self.counts = torch.zeros(2, self.context.n_interactions)
+
+    def weights(self, batch):
+        observed = batch.ids >= 0
+        ids = batch.ids[observed]
+        self.sums[ids] += batch.losses[observed]
+        self.counts[ids] += 1
+        means = batch.losses.clone()
+        means[observed] = self.sums[ids] / self.counts[ids]
+        return (-self.softness * means).exp()
+
+    def state_dict(self):
+        return {"sums": self.sums, "counts": self.counts}
+
+    def load_state_dict(self, state):
+        self.sums, self.counts = state["sums"], state["counts"]
+
+
+@pytest.fixture(autouse=True)
+def plugged_in(monkeypatch):
+    class Point:
+        name, value = "forgiving", "tests:Forgiving"
+
+        def load(self):
+            return Forgiving
+
+    monkeypatch.setitem(DENOISERS._offered, "forgiving", Point())
+    yield
+    DENOISERS._loaded.pop("forgiving", None)
+
+
+def test_it_is_trained_and_its_options_stand_in_the_run(split, tmp_path):
+    given = {"denoiser": "forgiving", "denoiser_options": {"softness": 0.5}}
+    Recommender(**given, epochs=1, batch_size=64).fit(split).save(tmp_path / "run")
+    assert Recommender.load(tmp_path / "run").settings.denoiser_options == {"softness": 0.5}
+
+
+def test_it_is_compared_with_its_options_and_with_a_control(compare):
+    rows = compare(strategies={"mine": {"denoiser": "forgiving", "denoiser_options": {"softness": 0.5}}}, epochs=1)
+    roles = {row["strategy"]: row["role"] for row in rows["rows"]}
+    assert roles["mine"] == "strategy"
+    assert roles["least popular drop beside mine"] == "popularity control"
+
+
+def test_it_is_tuned_over_its_own_search_space_and_that_of_the_model(split, tmp_path, in_this_process):
+    config = make_tuning({"strategies": ["forgiving"], "trials": 2, "epochs": 1, "batch_size": 64})
+    (found,) = run_tuning(config, tmp_path / "out", split=split)["strategies"]
+    assert 0.1 <= found["options"]["softness"] <= 1.0
+    assert 8 <= found["model_options"]["factors"] <= 256
+    assert "learning_rate" in found
+
+
+def test_a_model_that_is_solved_is_tuned_without_a_learning_rate(split, tmp_path, in_this_process, caplog):
+    config = make_tuning({"model": "itemknn", "trials": 2})
+    (found,) = run_tuning(config, tmp_path / "out", split=split)["strategies"]
+    assert "the strategy truncated makes no sense for itemknn" in caplog.text
+    assert set(found["model_options"]) == {"neighbours", "similarity"}
+    assert "learning_rate" not in found
