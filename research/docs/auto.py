@@ -63,7 +63,7 @@ def auto_page(results: Results) -> str:
         _changes_table(results),
         "## More than the control, and more than without denoising",
         "*Beyond the control* is `auto` with 5 % labels against `auto` with the control's probabilities: what is "
-        "gained by knowing which interactions are noise. *Denoising* is the choice against the same models, blend and "
+        "gained by knowing which interactions are noise, the choice of the reference included. *Denoising* is the choice against the same models, blend and "
         "popularity offset without noise weights and without log(1−P), fitted again alike.",
         _control_table(results),
         "## What was chosen, and was it too sure of itself?",
@@ -92,6 +92,7 @@ def _answers(results: Results) -> list[str]:
     lines = [
         f"**Significantly worse than the reference** in {_those(judged, 'worse')}.",
         f"**Significantly better than the reference** in {_those(judged, 'better')}.",
+        f"{_worst(results)} With few seeds, of which some choose otherwise, a loss has to be large to be significant.",
         f"It stayed with the reference itself in {_stayed(results, UNLABELLED)} choices without labels, and in "
         f"{_stayed(results, LABELLED)} with 5 %.",
         f"With 5 % labels, significantly more than the control in {_those(beyond, 'better')}; significantly less in "
@@ -102,6 +103,17 @@ def _answers(results: Results) -> list[str]:
     if missing := [name for name in SETS if name not in results]:
         lines.append(f"Not measured with this version: {', '.join(missing)}.")
     return lines
+
+
+def _worst(results: Results) -> str:
+    """The largest loss with any seed, which a verdict over few seeds may hide."""
+    change, where = min(
+        (one["test_change"], f"{name}, {kind}, seed {seed}")
+        for name, result in results.items()
+        for kind in (UNLABELLED, LABELLED)
+        for seed, one in enumerate(result["settings"][kind]["seeds"])
+    )
+    return f"The largest loss with a single seed is {percent(change)} ({where})." if change < 0 else "No seed lost."
 
 
 def _stayed(results: Results, kind: str) -> str:
