@@ -63,8 +63,9 @@ def auto_page(results: Results) -> str:
         _changes_table(results),
         "## More than the control, and more than without denoising",
         "*Beyond the control* is `auto` with 5 % labels against `auto` with the control's probabilities: what is "
-        "gained by knowing which interactions are noise, the choice of the reference included. *Denoising* is the choice against the same models, blend and "
-        "popularity offset without noise weights and without log(1−P), fitted again alike.",
+        "gained by knowing which interactions are noise, the choice of the reference included. *Denoising* is the "
+        "choice against the same models, blend and popularity offset without noise weights and without log(1−P), "
+        "fitted again alike.",
         _control_table(results),
         "## What was chosen, and was it too sure of itself?",
         "The change against the reference that the choice was made by, on validation and before the refit, and that on "
