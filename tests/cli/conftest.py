@@ -35,5 +35,5 @@ def columns():
 @pytest.fixture
 def run_folder(recsieve, log, tmp_path, columns):
     """A finished run."""
-    assert recsieve("train", log, *columns, "--epochs", 2, "--out", tmp_path / "run").code == 0
+    assert recsieve("train", log, *columns, "--model", "gmf", "--epochs", 2, "--out", tmp_path / "run").code == 0
     return tmp_path / "run"
