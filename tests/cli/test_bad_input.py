@@ -5,6 +5,8 @@ import json
 import pytest
 from safetensors.torch import load_file, save_file
 
+from recsieve.run_folder import RunFolder
+
 AUTO = ("--candidates", "popularity,ease", "--trials", 2)
 
 
@@ -17,6 +19,12 @@ def refused(answer, *words):
     for word in words:
         assert word in answer.err
     return True
+
+
+def vouch_for(folder):
+    """Write a manifest of the files as they are now, as somebody with bad intentions might."""
+    run = RunFolder(folder)
+    run.write_metrics(run.read_metrics())
 
 
 @pytest.fixture
@@ -197,11 +205,15 @@ def test_a_damaged_run_is_one_line(recsieve, run_folder, tmp_path, name, content
     else:
         (run_folder / name).write_bytes(content)
     assert refused(recsieve("recommend", run_folder))
+    vouch_for(run_folder)
+    assert refused(recsieve("recommend", run_folder))
 
 
 def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_folder):
     text = (run_folder / "config.toml").read_text()
     (run_folder / "config.toml").write_text(text.replace('model = "gmf"', 'model = "neumf"'))
+    assert refused(recsieve("evaluate", run_folder), "config.toml is damaged, it is not as it was written")
+    vouch_for(run_folder)
     assert refused(recsieve("evaluate", run_folder), "does not fit")
 
 
@@ -226,6 +238,7 @@ def test_weights_that_are_no_numbers_are_refused(recsieve, run_folder):
     weights = load_file(run_folder / "model.safetensors")
     weights["item.weight"][3, 2] = float("nan")
     save_file(weights, run_folder / "model.safetensors")
+    vouch_for(run_folder)
     assert refused(recsieve("recommend", run_folder), "item.weight holds NaN or infinity")
 
 
