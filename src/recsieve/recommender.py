@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from recsieve.audit.pair_noise import PairNoise
-from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan, parse_duration
+from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
@@ -37,7 +37,7 @@ from recsieve.preparation import check_possible, criterion, describe_model, make
 from recsieve.ranked_frame import as_frame, as_profiles
 from recsieve.ranker import Ranked, Ranker
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep

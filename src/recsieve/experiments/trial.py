@@ -95,7 +95,7 @@ def run_trial(
     memory = None if cell.contender.role == "oracle" or cell.settings.chooses else make_memory(split.train)
     if cell.settings.chooses:
         recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=True)
-        watch.look(recommender.trained(), recommender.selected)
+        watch.look(recommender.trained(), {"step": 0, **recommender.selected})  # a choice is of no step of one model
     else:
         recommender.fit(split, progress=progress, judge=watch, memory=memory)
     evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
