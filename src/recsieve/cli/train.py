@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recsieve.cli.model_options import MODEL_OPTIONS, named_options
-from recsieve.cli.options import COLUMNS, Data, Given, Json, K, KCore, Log, SplitBy, setting_options, with_options
+from recsieve.cli.options import (
+    COLUMNS,
+    Data,
+    Given,
+    Json,
+    K,
+    KCore,
+    Log,
+    SplitBy,
+    names,
+    setting_options,
+    with_options,
+)
 from recsieve.experiments.source import DataSource
 from recsieve.settings import Settings
 
@@ -44,7 +56,8 @@ def train(
     from recsieve.group import join, restarts
     from recsieve.recommender import DEFAULT_KS
 
-    chosen = make_settings(settings | assign_options(settings, named_options(options)))
+    lists = {name: names(settings[name]) for name in ("candidates",) if name in settings}
+    chosen = make_settings(settings | lists | assign_options(settings, named_options(options)))
     source = DataSource(data, validation, test, split=split, k_core=k_core, **columns)
     label = f"{chosen.model} {chosen.denoiser}"
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{label.replace(' ', '-')}-{chosen.seed}"
