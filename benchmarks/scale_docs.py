@@ -36,7 +36,7 @@ the same command goes on after a stop.
 
 ```sh
 recsieve simulate --out log
-recsieve train log --false-positive 'rating < 3' --validation-users 100 --out runs/log
+recsieve train log --false-positive 'rating < 3' --model gmf --validation-users 100 --out runs/log
 recsieve recommend runs/log --k 10 --out lists
 ```
 

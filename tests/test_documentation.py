@@ -5,16 +5,16 @@ import shlex
 import subprocess
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from recsieve.auto import make_plan
 from recsieve.cli import main
 from recsieve.denoisers import DENOISERS
 from recsieve.models import MODELS
-from recsieve.settings import Settings
+from recsieve.training.learner import GradientLearner
 
 ROOT = Path(__file__).parents[1]
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,16 +42,25 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def in_folder(tmp_path, monkeypatch):
-    """Work in a folder of its own, with trainings of one epoch: to show that something runs, a hundred add nothing."""
+    """Work in a folder of its own, with trainings of one epoch and choices of one model: to show that something runs,
+    more add nothing."""
     monkeypatch.chdir(tmp_path)
-    plan = Settings.plan
-    monkeypatch.setattr(Settings, "plan", lambda settings: replace(plan(settings), epochs=1))
+    monkeypatch.setattr("recsieve.preparation.GradientLearner", one_epoch)
+    monkeypatch.setattr("recsieve.recommender.make_plan", one_model)
     monkeypatch.setattr("recsieve.audit.dynamics.MOST_EPOCHS", 1)
     with ExitStack() as stack:  # what a snippet adds to a registry is gone afterwards
         for registry in (DENOISERS, MODELS):
             stack.enter_context(patch.dict(registry._ours))
             stack.enter_context(patch.dict(registry._loaded))
         yield tmp_path
+
+
+def one_epoch(model, options, plan, *rest):
+    return GradientLearner(model, options, plan.model_copy(update={"epochs": 1}), *rest)
+
+
+def one_model(train, budget, trials, models, training):
+    return make_plan(train, budget, 1, models, training)
 
 
 @pytest.mark.parametrize("guide", [guide for guide in GUIDES if blocks(guide)], ids=name_of)

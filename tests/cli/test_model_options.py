@@ -73,3 +73,9 @@ def test_an_option_that_two_of_them_have_is_refused(monkeypatch):
     monkeypatch.setitem(DENOISERS._ours, "both", Both)
     with pytest.raises(ConfigError, match="more than one of"):
         assign_options({"model": "gmf", "denoiser": "both"}, {"factors": 4})
+
+
+def test_the_models_to_choose_among_are_given_with_commas_between(recsieve, log, columns, tmp_path):
+    words = ("train", log, *columns, "--candidates", "popularity, ease", "--trials", 2, "--out", tmp_path / "run")
+    assert recsieve(*words).code == 0
+    assert RunFolder(tmp_path / "run").read_config()["settings"]["candidates"] == ["popularity", "ease"]

@@ -78,7 +78,8 @@ def _optional(annotation: Any) -> bool:
 
 def _option(name: str, field: Any) -> Any:
     switch = (f"--{name.replace('_', '-')}",) if field.annotation is bool else ()
-    shown = "" if field.default is None or field.default is False else f" [{_words(field.default)}]"
+    told = field.default is None or field.default is False or field.description.endswith("]")
+    shown = "" if told else f" [{_words(field.default)}]"
     return typer.Option(*switch, help=field.description + shown)
 
 
