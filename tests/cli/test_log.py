@@ -3,9 +3,13 @@ import pytest
 from recsieve.experiments import tracking
 
 
-def test_a_training_is_logged_by_one_flag(recsieve, log, columns, tmp_path):
-    options = ("--model", "gmf", "--epochs", 1, "--batch-size", 64, "--out", tmp_path / "run", "--log", "tensorboard")
-    answer = recsieve("train", log, *columns, *options)
+@pytest.mark.parametrize(
+    "options",
+    [("--model", "gmf", "--epochs", 1, "--batch-size", 64), ("--candidates", "popularity,ease", "--trials", 2)],
+)
+def test_a_training_is_logged_by_one_flag(recsieve, log, tmp_path, options):
+    words = ("--user", "customer", "--item", "product", "--out", tmp_path / "run", "--log", "tensorboard")
+    answer = recsieve("train", log, *words, *options)
     assert answer.code == 0, answer.err
     assert list((tmp_path / "tensorboard" / "run").glob("events*"))
 

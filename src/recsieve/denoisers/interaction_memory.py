@@ -20,7 +20,7 @@ class InteractionMemory:
     """Records every epoch of a training, or those in `keep`, at twelve bytes an interaction and epoch.
 
     >>> memory = InteractionMemory(len(split.train), keep=range(0, 100, 10))
-    >>> Recommender(denoiser="truncated").fit(split, memory=memory)
+    >>> Recommender(model="gmf", denoiser="truncated").fit(split, memory=memory)
     >>> memory.losses  # (epochs kept, interactions)
 
     `losses` are means of the loss before weighing and `weights` those of the weights, both NaN where an interaction was

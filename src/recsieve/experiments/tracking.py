@@ -185,14 +185,19 @@ def conclude(tracker: Tracker, run: RunFolder) -> None:
 
 
 def _points(frame: pl.DataFrame, names: Mapping[str, str]) -> Iterable[Point]:
-    """The columns of a record under other names; what is not known is left out."""
-    for row in frame.select("step", *names).to_dicts():
-        known = {names[column]: row[column] for column in names if row[column] is not None}
+    """The columns of a record under other names; what is not known is left out, as the losses of what has none."""
+    columns = [name for name in names if name in frame.columns]
+    for row in frame.select("step", *columns).to_dicts() if columns else []:
+        known = {names[column]: row[column] for column in columns if row[column] is not None}
         yield int(row["step"]), {name: value for name, value in known.items() if not math.isnan(value)}
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Knobs beside the other settings."""
+    """Knobs beside the other settings, and names with commas between."""
     nested = {name: value for name, value in settings.items() if isinstance(value, Mapping)}
-    flat = {name: value for name, value in settings.items() if name not in nested}
+    flat = {
+        name: ",".join(value) if isinstance(value, list) else value
+        for name, value in settings.items()
+        if name not in nested
+    }
     return flat | {f"{name}.{knob}": value for name, knobs in nested.items() for knob, value in knobs.items()}
