@@ -1,5 +1,7 @@
 """Users who were not fitted, items that are alike, and what speaks for an item: for every model that knows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -23,8 +25,6 @@ SMALL = {"lightgcn": {"factors": 8}, "mf": {"factors": 8}, "gmf": {"factors": 8}
 @pytest.fixture(scope="module")
 def two_kinds(split):
     """A split of users who have the even items and users who have the odd ones, most of them."""
-    from dataclasses import replace
-
     rng = np.random.default_rng(0)
     users, items = np.meshgrid(np.arange(40, dtype=np.int32), np.arange(24, dtype=np.int32), indexing="ij")
     there = ((users + items) % 2 == 0) & (rng.random(users.shape) < 0.6)

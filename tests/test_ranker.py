@@ -6,6 +6,7 @@ import logging
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,10 +113,11 @@ def test_a_mask_gives_the_list_of_whatever_is_left(data):
     some = st.sets(st.integers(0, n_items - 1))
     denied, hidden, allowed = data.draw(some), data.draw(some), data.draw(st.none() | some)
     scores = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n_items, max_size=n_items)), np.float32)
-    row = lambda items: CSR(np.array([0, 0, len(items)]), np.array(sorted(items), np.int32), n_items)  # noqa: E731
-    mask = Mask(row(denied), np.array(sorted(hidden), np.int32), None if allowed is None else row(allowed))
-    import torch
 
+    def row(items):
+        return CSR(np.array([0, 0, len(items)]), np.array(sorted(items), np.int32), n_items)
+
+    mask = Mask(row(denied), np.array(sorted(hidden), np.int32), None if allowed is None else row(allowed))
     model = PopularityScorer(1, torch.from_numpy(scores))
     top, _ = rank_items(model, np.zeros(2, np.int32), 10, mask, workers=1 if tile else None)
     left = (set(range(n_items)) if allowed is None else allowed) - denied - hidden
@@ -124,8 +126,6 @@ def test_a_mask_gives_the_list_of_whatever_is_left(data):
 
 
 def test_ranking_in_the_thread_that_asks_leaves_torch_as_it_is(ease, monkeypatch):
-    import torch
-
     monkeypatch.setattr(torch, "set_num_threads", lambda n: pytest.fail("it is for the whole process"))
     lists = ease.ranker().for_users(["u1", "stranger"], 5, workers=1)
     ease.ranker().for_profiles({"x": ["i1"]}, 5, workers=1)
@@ -134,7 +134,7 @@ def test_ranking_in_the_thread_that_asks_leaves_torch_as_it_is(ease, monkeypatch
 
 def test_reasons_of_ease_sum_to_the_score(ease, split):
     lists = ease.recommend(["u5"], k=5, explain=40)
-    whole = ease.ranker().scorer.contributions(ease.ranker()._profile_of(5), __import__("torch").arange(40)).sum(1)
+    whole = ease.ranker().scorer.contributions(ease.ranker()._profile_of(5), torch.arange(40)).sum(1)
     code = {item: code for code, item in enumerate(split.train.item_ids)}
     for row in lists.to_dicts():
         assert abs(row["score"] - float(whole[code[row["item"]]])) < 1e-5
