@@ -19,7 +19,7 @@ from recsieve.recommender import Recommender
 @pytest.fixture(scope="module")
 def run(split, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
-    Recommender(epochs=1).fit(split).save(folder)
+    Recommender(model="gmf", epochs=1).fit(split).save(folder)
     return folder
 
 
@@ -92,7 +92,7 @@ def test_lists_of_another_run_or_length_do_not_get_mixed(run, split, tmp_path):
         write_lists(run, folder, 4)
     with pytest.raises(RunError, match="another exclude_seen"):
         write_lists(run, folder, 3, exclude_seen=False)
-    Recommender(epochs=1, seed=1).fit(split).save(tmp_path / "other")
+    Recommender(model="gmf", epochs=1, seed=1).fit(split).save(tmp_path / "other")
     with pytest.raises(RunError, match="another run"):
         write_lists(tmp_path / "other", folder, 3)
 

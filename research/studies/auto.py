@@ -57,7 +57,7 @@ class AutoStudy(BaseModel):
     candidates: list[str] = ["ease", "ials", "rp3beta", "itemknn", "popularity"]
 
     def recommender(self, seed: int, options: Mapping[str, Any]) -> Recommender:
-        given = {"trials": self.trials, "candidates": self.candidates, "validation_users": self.validation_users}
+        given = self.model_dump(include={"trials", "candidates", "validation_users"})
         return Recommender(denoiser_options=dict(options), seed=seed, **given)
 
     def load(self) -> Split:

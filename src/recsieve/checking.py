@@ -25,6 +25,7 @@ from recsieve.settings import (
     auto_options,
     first_problem,
     parse_criterion,
+    parse_duration,
     setting_names,
     usual_denoiser,
 )
@@ -37,6 +38,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         settings = Settings(**values)
     except ValidationError as error:
         raise ConfigError(first_problem(error, Settings)) from None
+    parse_duration(settings.budget)
     make_objective(settings.objective, settings.objective_options)
     if settings.denoiser == AUTO:
         auto_options(settings.denoiser_options)

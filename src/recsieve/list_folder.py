@@ -66,7 +66,7 @@ def write_lists(
         raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
     recommender = Recommender.load(run)
     n_users = recommender.trained().n_users
-    lists = Lists(_fingerprint(RunFolder(run)), k, exclude_seen, n_users, max(1, PART_ROWS // k))
+    lists = Lists(fingerprint(RunFolder(run)), k, exclude_seen, n_users, max(1, PART_ROWS // k))
     if group.is_first:
         _check(Path(folder), lists)
     with locked(Path(folder)) if group.is_first else nullcontext():
@@ -145,10 +145,10 @@ def _read(about: Path) -> Lists:
     raise RunError(f"{about} is damaged or not of recsieve: give another folder by --out.")
 
 
-def _fingerprint(run: RunFolder) -> str:
+def fingerprint(run: RunFolder) -> str:
     """The SHA-256 of the files that decide about the lists."""
     digest = hashlib.sha256()
-    for path in (run.model, run.offset, run.ids, run.interactions):
+    for path in (run.model, run.final, run.offset, run.ids, run.interactions):
         if path.exists():
             with path.open("rb") as file:
                 digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())

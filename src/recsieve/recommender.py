@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from recsieve.audit.pair_noise import PairNoise
-from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan, parse_duration
+from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
@@ -29,12 +29,15 @@ from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
+from recsieve.filters import Filters, some_of, texts
 from recsieve.group import Group
 from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
+from recsieve.ranked_frame import as_frame, as_profiles
+from recsieve.ranker import Ranked, Ranker
 from recsieve.run_folder import RunFolder
-from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep
@@ -111,6 +114,7 @@ class Recommender(Displayed):
         self.fitted_on: Stage = "train"  # what `model` was fitted on
         self.final: Scorer | None = None  # fitted on the whole log, the test too
         self._trust: Trust | None = None
+        self._ranker: Ranker | None = None
         self._final_of: RunFolder | None = None  # where it is, if it was not read yet
 
     def fit(
@@ -313,54 +317,64 @@ class Recommender(Displayed):
         users: Iterable[Any] | str | int | None = None,
         k: int = 10,
         *,
+        profiles: Any = None,
         exclude_seen: bool = True,
         unknown: Literal["error", "popular"] = "error",
+        allow: Any = None,
+        deny: Any = None,
+        min_popularity: int = 0,
+        explain: int = 0,
     ) -> pl.DataFrame:
         """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
 
-        What a user has interacted with in any part of the split is left out, unless `exclude_seen` is False. A user who
-        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
-        true and no score.
+        `profiles` asks for users who were not fitted, by the items they met: lists of item ids (users are then
+        numbered from 0), a mapping from user to items, or a frame with both. What a user has interacted with in any
+        part of the split, or in their profile, is left out, unless `exclude_seen` is False. `allow` and `deny` are ids
+        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. A user who is not
+        in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular` true
+        and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items of
+        the profile that speak for the item most, and what each adds to its score.
         """
+        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity)
+        if profiles is not None:
+            if users is not None:
+                raise ConfigError("both users and profiles are given: ask for fitted users or for new ones.")
+            lists = ranker.for_profiles(as_profiles(profiles), k, filters, explain=explain)
+        else:
+            asked = None if users is None else texts(users)
+            if asked is not None and unknown == "error":
+                _refuse_unknown(asked, ranker)
+            lists = ranker.for_users(asked, k, filters, explain=explain)
+        for note in lists.notes:
+            log.warning(note)
+        return as_frame(lists, ranker.users.ids, ranker.items.ids)
+
+    def similar_items(self, items: Iterable[Any] | str | int, k: int = 10) -> pl.DataFrame:
+        """The k items that are most alike to each of some: columns item, similar, rank, score."""
+        ranker = self.ranker()
+        frame = as_frame(ranker.similar(texts(items), k), ranker.items.ids, ranker.items.ids)
+        return frame.select(item="user", similar="item", rank="rank", score="score")
+
+    def ranker(self) -> Ranker:
+        """What answers for the model to recommend with; made once for a model."""
+        model, (_, split) = self.serving(), self._fitted()
+        if self._ranker is None or self._ranker.scorer is not model:
+            self._ranker = Ranker(model, self._fitted_on(), self.interacted(), split.train.item_counts())
+        return self._ranker
+
+    def _fitted_on(self) -> Interactions:
+        """The data of the model to recommend with, with the weights of its first part."""
         _, split = self._fitted()
-        if k < 1:
-            raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
-        ids = split.train.user_ids
-        asked = ids if users is None else _texts(users)
-        codes = (
-            asked.cast(ids.dtype, strict=False)
-            .to_frame("id")
-            .join(
-                pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)}),
-                on="id",
-                how="left",
-                maintain_order="left",
-            )["code"]
-        )
-        unknown_users = asked.filter(codes.is_null())
-        if len(unknown_users) and unknown == "error":
-            some = ", ".join(repr(user) for user in unknown_users.head(3))
-            raise DataError(
-                f"{len(unknown_users)} of {len(asked)} users are not in the training data ({some}): leave them out, or "
-                "ask for popular items for unknown users."
-            )
-        lists = self.lists_for(codes.drop_nulls().to_numpy(), k, self.interacted() if exclude_seen else None)
-        if not len(unknown_users):
-            return lists
-        numbers = unknown_users.cast(ids.dtype, strict=False)
-        # As they were given where they cannot be of the data's type; those of the data are then text too.
-        shown = unknown_users if numbers.null_count() else numbers
-        best = np.argsort(-split.train.item_counts(), kind="stable")[:k].astype(np.int32)
-        popular = np.tile(best, (len(unknown_users), 1))
-        no_scores = np.full(popular.shape, np.nan, np.float32)
-        theirs = _lists(shown, popular, no_scores, split.train.item_ids, popular=True)
-        return pl.concat([lists, theirs], how="vertical_relaxed")
+        stage: Stage = self.fitted_on if self.final is None else "all"
+        weighted = self.choice is not None and self.choice.chosen.candidate.specs[0].weighted
+        return stage_data(split, stage, self._trust if weighted else None)
 
     def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
         """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
         _, split = self._fitted()
         top, scores = rank_items(self.serving(), users, k, seen)
-        return _lists(split.train.user_ids.gather(users), top, scores, split.train.item_ids, popular=False)
+        lists = Ranked(users, top, scores, np.zeros(len(users), bool))
+        return as_frame(lists, split.train.user_ids, split.train.item_ids)
 
     def seen(self) -> CSR:
         """What each user has in training and validation: what `evaluate` does not rank."""
@@ -573,22 +587,10 @@ def _take_up(driver: Driver, checkpoint: Path, group: Group) -> None:
         raise RunError(f"{checkpoint} does not fit this training ({reason}): begin anew in another folder.") from None
 
 
-def _texts(users: Iterable[Any] | str | int) -> pl.Series:
-    """Ids as they were given, as text; one that stands alone is one id, not its characters."""
-    several = users if isinstance(users, Iterable) and not isinstance(users, str) else [users]
-    return pl.Series("id", [str(user) for user in several], dtype=pl.String)
-
-
-def _lists(users: pl.Series, top: Any, scores: Any, item_ids: pl.Series, *, popular: bool) -> pl.DataFrame:
-    """Ranked lists as rows, without the places that are left empty."""
-    n, k = top.shape
-    frame = pl.DataFrame(
-        {
-            "user": users.gather(np.repeat(np.arange(n), k)),
-            "item": item_ids.gather(np.maximum(top, 0).ravel()),
-            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n),
-            "score": pl.Series(scores.ravel(), dtype=pl.Float32).fill_nan(None),
-            "popular": np.full(n * k, popular),
-        }
-    )
-    return frame.filter(pl.Series(top.ravel() >= 0))
+def _refuse_unknown(asked: Sequence[str], ranker: Ranker) -> None:
+    missing = [user for user, code in zip(asked, ranker.users.codes(asked), strict=True) if code < 0]
+    if missing:
+        raise DataError(
+            f"{len(missing)} of {len(asked)} users are not in the training data ({some_of(missing)}): leave them out, "
+            "or ask for popular items for unknown users."
+        )

@@ -135,6 +135,14 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     return metric, int(k), clean
 
 
+def parse_duration(text: str | float) -> float:
+    """Seconds from "90", "90s", "2m" or "1h"."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", str(text))
+    if match is None or float(match[1]) <= 0:
+        raise ConfigError(f"budget is '{text}', but it is a time: give e.g. 30s, 2m or 1h.")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong with the first of the settings that are, in one line."""
     problem = error.errors()[0]

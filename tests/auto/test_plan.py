@@ -1,7 +1,8 @@
 import pytest
 
-from recsieve.auto.plan import Plan, make_plan, parse_duration
+from recsieve.auto.plan import Plan, make_plan
 from recsieve.errors import ConfigError, RunError
+from recsieve.settings import parse_duration
 
 
 def test_the_defaults_of_all_models_come_before_second_tries(small_data):

@@ -1,5 +1,7 @@
 """A log and a run for the command line to work on."""
 
+from shutil import copytree
+
 import numpy as np
 import polars as pl
 import pytest
@@ -32,8 +34,19 @@ def columns():
     return COLUMNS
 
 
+@pytest.fixture(scope="session")
+def trained(log, tmp_path_factory):
+    """A finished run, trained once for all."""
+    from recsieve.checking import make_settings
+    from recsieve.experiments.run import train_and_save
+    from recsieve.experiments.source import DataSource
+
+    source = DataSource(log, user="customer", item="product", false_positive="rating < 3")
+    settings = make_settings({"model": "gmf", "epochs": 2})
+    return train_and_save(source, settings, tmp_path_factory.mktemp("trained") / "run").folder
+
+
 @pytest.fixture
-def run_folder(recsieve, log, tmp_path, columns):
-    """A finished run."""
-    assert recsieve("train", log, *columns, "--epochs", 2, "--out", tmp_path / "run").code == 0
-    return tmp_path / "run"
+def run_folder(trained, tmp_path):
+    """A finished run, to be damaged at will."""
+    return copytree(trained, tmp_path / "run")

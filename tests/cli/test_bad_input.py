@@ -5,6 +5,10 @@ import json
 import pytest
 from safetensors.torch import load_file, save_file
 
+from recsieve.run_folder import RunFolder
+
+AUTO = ("--candidates", "popularity,ease", "--trials", 2)
+
 
 def refused(answer, *words):
     assert answer.code == 2, answer.err
@@ -15,6 +19,12 @@ def refused(answer, *words):
     for word in words:
         assert word in answer.err
     return True
+
+
+def vouch_for(folder):
+    """Write a manifest of the files as they are now, as somebody with bad intentions might."""
+    run = RunFolder(folder)
+    run.write_metrics(run.read_metrics())
 
 
 @pytest.fixture
@@ -63,10 +73,14 @@ def write(tmp_path):
         ("user,item\na,x\nb,y\n", ("--option", "beta"), ("give a name and a value",)),
         ("user,item\na,x\nb,y\n", ("--option", "colour=red"), ("no option 'colour'",)),
         ("user,item\na,x\nb,y\n", ("--epochs", 0), ("epochs is 0",)),
+        ("user,item\na,x\nb,y\n", ("--model", "auto", "--denoiser", "truncated"), ("no model is named",)),
+        ("user,item\na,x\nb,y\n", ("--model", "auto", "--factors", 8), ("no option 'factors'",)),
+        ("user,item\na,x\nb,y\n", ("--model", "auto", "--candidates", "eas"), ("did you mean 'ease'",)),
+        ("user,item\na,x\nb,y\n", ("--model", "auto", "--budget", "soon"), ("budget",)),
     ],
 )
 def test_training_refuses_in_one_line(recsieve, write, tmp_path, text, options, words):
-    assert refused(recsieve("train", write(text), "--out", tmp_path / "run", *options), *words)
+    assert refused(recsieve("train", write(text), "--model", "gmf", "--out", tmp_path / "run", *options), *words)
     assert not (tmp_path / "run" / "metrics.json").exists()
 
 
@@ -74,6 +88,7 @@ def test_a_missing_file_is_named(recsieve, tmp_path):
     assert refused(recsieve("train", tmp_path / "nothing.csv"), "nothing.csv")
 
 
+@pytest.mark.parametrize("options", [("--model", "gmf", "--epochs", 1), AUTO])
 @pytest.mark.parametrize(
     "text",
     [
@@ -84,8 +99,8 @@ def test_a_missing_file_is_named(recsieve, tmp_path):
         f"user,item\n{'ä' * 5000},x\nb,{'漢' * 5000}\n",  # huge and non-ASCII ids
     ],
 )
-def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text):
-    answer = recsieve("train", write(text), "--epochs", 1, "--out", tmp_path / "run")
+def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text, options):
+    answer = recsieve("train", write(text), *options, "--out", tmp_path / "run")
     assert answer.code == 0, answer.err
     assert recsieve("recommend", tmp_path / "run").code == 0
 
@@ -93,13 +108,14 @@ def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("train", ("--denoiser", "truncated", "--drop-positives", 1.5)),
+        ("train", ("--model", "gmf", "--denoiser", "truncated", "--drop-positives", 1.5)),
         ("train", ("--beta", 0.1)),
+        ("train", ("--budget", "0s")),
         ("train", ("--model", "cdae", "--corruption", 2)),
         ("train", ("--model", "cdae", "--activation", "step")),
         ("train", ("--select-by", "clean-ndcg@5")),
         ("train", ("--select-by", "ndcg@²")),
-        ("train", ("--denoiser", "negative-feedback")),
+        ("train", ("--model", "gmf", "--denoiser", "negative-feedback")),
         ("train", ("--model", "nmtr")),
         ("train", ("--log", "tensorbord")),
         ("train", ("--time", "nothing")),
@@ -124,7 +140,7 @@ def test_a_run_without_any_training_does_not_block_the_next(recsieve, log, colum
     def fail(self, *given, **named):
         raise OSError("no memory for it")
 
-    train = ("train", log, *columns, "--epochs", 1, "--out", tmp_path / "run")
+    train = ("train", log, *columns, "--model", "gmf", "--epochs", 1, "--out", tmp_path / "run")
     with monkeypatch.context() as patched:
         patched.setattr(Recommender, "fit", fail)
         assert refused(recsieve(*train), "no memory")
@@ -133,7 +149,7 @@ def test_a_run_without_any_training_does_not_block_the_next(recsieve, log, colum
 
 
 def test_what_cannot_be_measured_is_said_and_no_step_is_shown_as_a_score(recsieve, write, tmp_path, caplog):
-    answer = recsieve("train", write("user,item\na,x\n"), "--epochs", 3, "--out", tmp_path / "run")
+    answer = recsieve("train", write("user,item\na,x\n"), "--model", "gmf", "--epochs", 3, "--out", tmp_path / "run")
     assert answer.code == 0
     assert "no validation data" in caplog.text
     assert "best" not in answer.err
@@ -144,7 +160,8 @@ def test_what_cannot_be_measured_is_said_and_no_step_is_shown_as_a_score(recsiev
 
 def test_a_second_training_does_not_touch_the_first(recsieve, run_folder, log, columns):
     before = {path: path.read_bytes() for path in run_folder.rglob("*") if path.is_file()}
-    assert refused(recsieve("train", log, *columns, "--epochs", 2, "--out", run_folder), "already holds a run")
+    again = recsieve("train", log, *columns, "--model", "gmf", "--epochs", 2, "--out", run_folder)
+    assert refused(again, "already holds a run")
     assert before == {path: path.read_bytes() for path in run_folder.rglob("*") if path.is_file()}
 
 
@@ -166,10 +183,10 @@ def test_an_unwritable_folder_is_one_line(recsieve, log, columns):
 
 
 def test_resuming_with_other_settings_or_data_is_refused(recsieve, run_folder, log, columns, tmp_path):
-    (run_folder / "metrics.json").unlink()
+    (run_folder / "manifest.json").unlink()
     changed = tmp_path / "other.csv"
     changed.write_text("\n".join(log.read_text().splitlines()[:-1]))
-    resume = ("--out", run_folder, "--resume", "--epochs", 2)
+    resume = ("--model", "gmf", "--out", run_folder, "--resume", "--epochs", 2)
     assert refused(recsieve("train", log, *columns, *resume, "--seed", 5), "seed = 0")
     assert refused(recsieve("train", changed, *columns, *resume), "data has changed")
 
@@ -188,11 +205,15 @@ def test_a_damaged_run_is_one_line(recsieve, run_folder, tmp_path, name, content
     else:
         (run_folder / name).write_bytes(content)
     assert refused(recsieve("recommend", run_folder))
+    vouch_for(run_folder)
+    assert refused(recsieve("recommend", run_folder))
 
 
 def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_folder):
     text = (run_folder / "config.toml").read_text()
     (run_folder / "config.toml").write_text(text.replace('model = "gmf"', 'model = "neumf"'))
+    assert refused(recsieve("evaluate", run_folder), "config.toml is damaged, it is not as it was written")
+    vouch_for(run_folder)
     assert refused(recsieve("evaluate", run_folder), "does not fit")
 
 
@@ -206,7 +227,7 @@ def test_a_training_that_diverges_is_one_line_and_what_was_kept_before_it_can_be
             raise self._diverged(self.step, float("nan"))
 
     monkeypatch.setattr(GradientFitting, "_check_finite", in_the_third_epoch)
-    train = ("train", log, *columns, "--epochs", 5, "--out", tmp_path / "run")
+    train = ("train", log, *columns, "--model", "gmf", "--epochs", 5, "--out", tmp_path / "run")
     assert refused(recsieve(*train), "diverged by step", "smaller learning rate")
     assert "diverged" in json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert recsieve("recommend", tmp_path / "run").code == 0
@@ -217,11 +238,12 @@ def test_weights_that_are_no_numbers_are_refused(recsieve, run_folder):
     weights = load_file(run_folder / "model.safetensors")
     weights["item.weight"][3, 2] = float("nan")
     save_file(weights, run_folder / "model.safetensors")
+    vouch_for(run_folder)
     assert refused(recsieve("recommend", run_folder), "item.weight holds NaN or infinity")
 
 
 def test_a_run_that_was_killed_says_how_to_go_on(recsieve, run_folder):
-    for name in ("model.safetensors", "metrics.json"):
+    for name in ("model.safetensors", "metrics.json", "manifest.json"):
         (run_folder / name).unlink()
     assert refused(recsieve("evaluate", run_folder), "--resume")
 
@@ -263,6 +285,7 @@ def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log,
 
     monkeypatch.setattr(tensor_file, "save_file", full_on_the_third)
     run = tmp_path / "run"
-    assert refused(recsieve("train", log, *columns, "--epochs", 5, "--out", run), "No space left")
+    train = ("train", log, *columns, "--model", "gmf", "--epochs", 5, "--out", run)
+    assert refused(recsieve(*train), "No space left")
     assert load_checkpoint(run / "checkpoint" / "state.safetensors")["step"] > 0
-    assert recsieve("train", log, *columns, "--epochs", 5, "--out", run, "--resume").code == 0
+    assert recsieve(*train, "--resume").code == 0

@@ -7,7 +7,7 @@ import pytest
 
 from recsieve.run_folder import RunFolder
 
-TRAIN = ("--epochs", 2, "--batch-size", 64)
+TRAIN = ("--model", "gmf", "--epochs", 2, "--batch-size", 64)
 
 
 def test_help_imports_no_torch():
@@ -29,7 +29,7 @@ def test_every_command_explains_itself(recsieve, command):
 def test_a_log_becomes_a_run_folder_and_own_ids_come_back(recsieve, log, columns, tmp_path, model, denoiser):
     run = tmp_path / "run"
     options = ("--model", model, "--denoiser", denoiser, "--out", run)
-    answer = recsieve("train", log, *columns, *options, *TRAIN)
+    answer = recsieve("train", log, *columns, *TRAIN, *options)
     assert answer.code == 0, answer.err
     for name in ("config.toml", "metrics.json", "history.parquet", "model.safetensors", "ids.parquet", "report.html"):
         assert (run / name).exists()
@@ -127,7 +127,7 @@ def test_defaults_in_brackets_are_told_and_not_taken_for_colours(recsieve):
 @pytest.mark.parametrize(
     "options",
     [
-        ("--denoiser", "negative-feedback", "--false-positive-weight", 0.3, "--negative-weight", 0.9),
+        ("--model", "gmf", "--denoiser", "negative-feedback", "--false-positive-weight", 0.3, "--negative-weight", 0.9),
         ("--model", "nmtr", "--denoiser", "keep-all", "--satisfaction-share", 0.7, "--cascade", "probability"),
     ],
 )

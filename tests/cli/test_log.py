@@ -4,7 +4,7 @@ from recsieve.experiments import tracking
 
 
 def test_a_training_is_logged_by_one_flag(recsieve, log, columns, tmp_path):
-    options = ("--epochs", 1, "--batch-size", 64, "--out", tmp_path / "run", "--log", "tensorboard")
+    options = ("--model", "gmf", "--epochs", 1, "--batch-size", 64, "--out", tmp_path / "run", "--log", "tensorboard")
     answer = recsieve("train", log, *columns, *options)
     assert answer.code == 0, answer.err
     assert list((tmp_path / "tensorboard" / "run").glob("events*"))

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from safetensors.torch import load_file
 
-OPTIONS = ["--epochs", 5, "--batch-size", 64, "--checkpoint-every", 5, "--factors", 4, "--json"]
+OPTIONS = ["--model", "gmf", "--epochs", 5, "--batch-size", 64, "--checkpoint-every", 5, "--factors", 4, "--json"]
 
 
 @pytest.fixture(scope="module")

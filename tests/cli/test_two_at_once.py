@@ -33,4 +33,5 @@ def test_a_run_under_way_can_be_read_and_a_killed_one_leaves_a_folder_to_begin_i
     new.mkdir()
     (new / ".lock").touch()
     (new / ".holder").write_text("process 1 on a host that was killed")
-    assert recsieve("train", log, "--user", "customer", "--item", "product", "--epochs", 1, "--out", new).code == 0
+    words = ("--user", "customer", "--item", "product", "--model", "gmf", "--epochs", 1)
+    assert recsieve("train", log, *words, "--out", new).code == 0

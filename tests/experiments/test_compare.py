@@ -48,7 +48,7 @@ def test_finished_runs_are_not_repeated_and_more_can_be_added(compare, in_this_p
 
 def test_a_run_that_was_stopped_is_made_anew(compare, in_this_process, tmp_path):
     first = compare()
-    (tmp_path / "out" / "runs" / in_this_process[0] / "metrics.json").unlink()
+    (tmp_path / "out" / "runs" / in_this_process[0] / "manifest.json").unlink()
     assert compare()["rows"][0]["metrics"] == first["rows"][0]["metrics"]
     assert in_this_process[-1] == in_this_process[0]
 

@@ -20,7 +20,18 @@ def command(tmp_path):
     pl.DataFrame({"user": users, "item": items, "rating": rng.integers(1, 6, len(users))}).write_csv(
         tmp_path / "log.csv"
     )
-    options = ("--false-positive", "rating < 3", "--epochs", "60", "--patience", "60", "--batch-size", "64")
+    options = (
+        "--false-positive",
+        "rating < 3",
+        "--model",
+        "gmf",
+        "--epochs",
+        "60",
+        "--patience",
+        "60",
+        "--batch-size",
+        "64",
+    )
 
     def words(out, *more):
         start = [sys.executable, "-m", "recsieve", "train", str(tmp_path / "log.csv"), *options]

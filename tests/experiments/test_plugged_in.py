@@ -55,7 +55,7 @@ def plugged_in(monkeypatch):
 
 
 def test_it_is_trained_and_its_options_stand_in_the_run(split, tmp_path):
-    given = {"denoiser": "forgiving", "denoiser_options": {"softness": 0.5}}
+    given = {"model": "gmf", "denoiser": "forgiving", "denoiser_options": {"softness": 0.5}}
     Recommender(**given, epochs=1, batch_size=64).fit(split).save(tmp_path / "run")
     assert Recommender.load(tmp_path / "run").settings.denoiser_options == {"softness": 0.5}
 

@@ -40,19 +40,20 @@ def test_ctrl_c_leaves_whole_files_and_the_same_command_goes_on(tmp_path):
     rng = np.random.default_rng(0)
     users, items = (rng.random((120, 80)) < 0.3).nonzero()
     pl.DataFrame({"user": users, "item": items}).write_csv(tmp_path / "log.csv")
-    options = ["--seeds", "2", "--epochs", "40", "--patience", "40", "--workers", "1", "--strategies", "reweighted"]
+    options = ["--seeds", "2", "--epochs", "40", "--patience", "40", "--workers", "1"]
+    options += ["--strategies", "reweighted", "--plain-models", ""]
     out = tmp_path / "out"
     words = [sys.executable, "-m", "recsieve", "compare", str(tmp_path / "log.csv"), *options, "--out", str(out)]
     process = subprocess.Popen([*words, "--json"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    while process.poll() is None and not list(out.glob("runs/*/metrics.json")):
+    while process.poll() is None and not list(out.glob("runs/*/manifest.json")):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     assert "stopped; what was written is whole" in process.stderr.read()
     assert not list(out.rglob("*.part"))
-    done = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/metrics.json")}
+    done = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
     assert 1 <= len(done) < 6
     answer = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True)
     assert len(json.loads(answer.stdout)["rows"]) == 3  # plain CE, R-CE, and its popularity control
-    assert len(list(out.glob("runs/*/metrics.json"))) == 6
+    assert len(list(out.glob("runs/*/manifest.json"))) == 6
     assert all(path.stat().st_mtime_ns == when for path, when in done.items())

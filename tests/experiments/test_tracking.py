@@ -64,7 +64,8 @@ def train(split, tmp_path):
     def run(kind):
         folder = tmp_path / "all" / "one"
         with logging_to(kind, folder, lambda event: None) as follow:
-            train_split(split, {}, make_settings({"epochs": 2, "batch_size": 64}), RunFolder(folder), progress=follow)
+            settings = make_settings({"model": "gmf", "epochs": 2, "batch_size": 64})
+            train_split(split, {}, settings, RunFolder(folder), progress=follow)
 
     return run
 

@@ -64,5 +64,5 @@ def test_a_choice_is_a_trial_like_any_other_and_says_what_it_chose(split, tmp_pa
     metrics = run_trial(split, cell, tmp_path / "run", "ndcg@5")
     validations = pl.read_parquet(tmp_path / "run" / "validations.parquet")
     assert validations["test"].to_list() == pytest.approx([metrics["test"]["ndcg@5"]])
-    assert metrics["choice"]["chosen"] in [one["name"] for one in metrics["choice"]["candidates"]]
+    assert metrics["choice"]["chosen"]["name"] in [one["name"] for one in metrics["choice"]["candidates"]]
     assert not (tmp_path / "run" / "checkpoint").exists()

@@ -65,20 +65,6 @@ def test_weights_of_1_equal_none_to_the_bit(learner, seed, fit, small_data):
 
 
 @each
-def test_weights_change_scores(learner, fit, weighted):
-    train = weighted(zeros=0)
-    assert not torch.allclose(all_scores(fit(learner, train)), all_scores(fit(learner, replace(train, weight=None))))
-
-
-@each
-def test_a_restored_model_scores_the_same_bits(learner, fit, weighted):
-    train = weighted()
-    scorer = fit(learner, train)
-    restored = learner.restore(train, {name: tensor.clone() for name, tensor in scorer.state_dict().items()})
-    assert torch.equal(all_scores(restored), all_scores(scorer))
-
-
-@each
 def test_a_damaged_state_is_refused_in_one_line(learner, fit, small_data):
     train = small_data()
     state = fit(learner, train).state_dict()
@@ -89,13 +75,6 @@ def test_a_damaged_state_is_refused_in_one_line(learner, fit, small_data):
                 learner.restore(train, state | {name: damaged})
         with pytest.raises(RunError, match=f"has no '{name}'"):
             learner.restore(train, {key: value for key, value in state.items() if key != name})
-
-
-@each
-def test_some_users_score_as_among_all(learner, fit, weighted):
-    scorer = fit(learner, weighted())
-    some = torch.tensor([7, 0, 7, 29])
-    torch.testing.assert_close(scorer.score(some), all_scores(scorer)[some], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("learner", FOLDING.values(), ids=FOLDING)
@@ -131,13 +110,6 @@ def test_the_number_of_threads_changes_no_bit(learner, fit, weighted):
         scores.append(all_scores(fit(learner, train)))
     torch.set_num_threads(n_threads)
     assert torch.equal(*scores)
-
-
-@each
-def test_items_or_users_without_interactions_are_no_trouble(learner, fit, small_data):
-    train = small_data()
-    few = train.take((train.users > 2) & (train.items > 2))
-    assert all_scores(fit(learner, few)).isfinite().all()
 
 
 @each

@@ -2,7 +2,7 @@
 
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.auto.choice import Choice
-from recsieve.auto.plan import Plan, make_plan, parse_duration
+from recsieve.auto.plan import Plan, make_plan
 from recsieve.auto.selection import Search, Selection
 
-__all__ = ["Candidate", "Choice", "Plan", "Search", "Selection", "Spec", "make_plan", "parse_duration"]
+__all__ = ["Candidate", "Choice", "Plan", "Search", "Selection", "Spec", "make_plan"]

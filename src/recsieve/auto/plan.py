@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from recsieve.auto.candidates import Spec
 from recsieve.data.interactions import Interactions
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import RunError
 from recsieve.files import write_text
 from recsieve.models import MODELS, Model
 
@@ -104,11 +103,3 @@ def cost(spec: Spec, train: Interactions) -> float:
     epochs, rows = 40, n * (1 + spec.training.get("negatives", 1))
     heavy = {"gmf": 1, "mf": 1}.get(spec.model, 6)
     return epochs * (STEP * heavy * rows + ranking)
-
-
-def parse_duration(text: str | float) -> float:
-    """Seconds from "90", "90s", "2m" or "1h"."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", str(text))
-    if match is None or float(match[1]) <= 0:
-        raise ConfigError(f"budget is '{text}', but it is a time: give e.g. 30s, 2m or 1h.")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]

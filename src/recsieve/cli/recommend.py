@@ -14,8 +14,26 @@ from recsieve.errors import ConfigError
 def recommend(
     run: Run,
     user: Annotated[list[str] | None, typer.Option(help="Id of a user; repeat for several. [all users]")] = None,
+    profiles: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of users of the data: a file with a column of new users and one of the items they met, or "
+            "with one of items alone, which is one profile."
+        ),
+    ] = None,
     k: Annotated[int, typer.Option(min=1, help="How many items for each user.")] = 10,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has already.")] = False,
+    allow: Annotated[
+        Path | None,
+        typer.Option(help="A file of items: only these are recommended. With a column of users, to them."),
+    ] = None,
+    deny: Annotated[
+        Path | None, typer.Option(help="A file of items that are not recommended. With a column of users, to them.")
+    ] = None,
+    min_popularity: Annotated[int, typer.Option(min=0, help="Only items with so many interactions.")] = 0,
+    explain: Annotated[
+        int, typer.Option(min=0, help="Say for each item how many of the user's items speak for it, and which: e.g. 3.")
+    ] = 0,
     unknown: Annotated[
         Literal["error", "popular"], typer.Option(help="For users who are not in the data: an error, or popular items.")
     ] = "error",
@@ -30,12 +48,23 @@ def recommend(
 ) -> None:
     """Recommend items for users, with your own ids."""
     if out is not None and not out.suffix:
+        if profiles or allow or deny or min_popularity or explain:
+            raise ConfigError(f"{out} is a folder of the lists of all users, without filters: give a .parquet file.")
         return _write_folder(run, user, k, out, include_seen=include_seen)
+    import polars as pl
+
+    from recsieve.ranked_frame import in_words
     from recsieve.recommender import Recommender
     from recsieve.reporting.export import write_frame
     from recsieve.reporting.tables import rows_table, show
 
-    lists = Recommender.load(run).recommend(user, k, exclude_seen=not include_seen, unknown=unknown)
+    lists = Recommender.load(run).recommend(
+        user, k, profiles=profiles, exclude_seen=not include_seen, unknown=unknown, allow=allow, deny=deny,
+        min_popularity=min_popularity, explain=explain,
+    )  # fmt: skip
+    if explain and not (as_json or (out is not None and out.suffix == ".parquet")):
+        words = pl.Series([in_words(reasons) for reasons in lists["reasons"].to_list()], dtype=pl.String)
+        lists = lists.with_columns(reasons=words)
     if out is not None:
         write_frame(lists, out)
         typer.echo(f"{lists.height:,} rows for {lists['user'].n_unique():,} users: {out}")
@@ -43,8 +72,11 @@ def recommend(
         typer.echo(json.dumps(lists.to_dicts(), ensure_ascii=False))
     else:
         shown = lists.head(200)
-        rows = [(str(row["user"]), row["rank"], str(row["item"]), row["score"]) for row in shown.to_dicts()]
-        show(rows_table(("user", "rank", "item", "score"), rows))
+        columns = ("user", "rank", "item", "score", *(["reasons"] if explain else []))
+        rows = [
+            [row[name] if name in ("rank", "score") else str(row[name]) for name in columns] for row in shown.to_dicts()
+        ]
+        show(rows_table(columns, rows))
         if lists.height > shown.height:
             typer.echo(f"… and {lists.height - shown.height:,} more rows: write them all with --out FILE.parquet")
 

@@ -57,7 +57,7 @@ def train(
     from recsieve.recommender import DEFAULT_KS
 
     lists = {name: names(settings[name]) for name in ("candidates",) if name in settings}
-    chosen = make_settings(settings | lists | assign_options(settings, named_options(options)))
+    chosen = make_settings({**settings, **lists, **assign_options(settings, named_options(options))})
     source = DataSource(data, validation, test, split=split, k_core=k_core, **columns)
     label = f"{chosen.model} {chosen.denoiser}"
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{label.replace(' ', '-')}-{chosen.seed}"

@@ -135,6 +135,16 @@ def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]
     return meaning
 
 
+def guess_user(columns: list[str]) -> str | None:
+    """The column that is called as one of users is, if there is one."""
+    return _guess(columns, _USER_NAMES.removesuffix("column1"))
+
+
+def guess_item(columns: list[str]) -> str | None:
+    """The column that is called as one of items is, or the only one."""
+    return _guess(columns, _ITEM_NAMES) or (columns[0] if len(columns) == 1 else None)
+
+
 def _guess(columns: list[str], known: str) -> str | None:
     bare = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(columns)}
     return next((bare[name] for name in known.split() if name in bare), None)

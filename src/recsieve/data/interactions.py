@@ -50,6 +50,17 @@ class CSR:
         """The pairs that are in either of two."""
         return CSR(*merged_values(self.offsets, self.items, other.offsets, other.items), self.n_items)
 
+    def take(self, rows: NDArray[np.integer[Any]]) -> CSR:
+        """The rows of some users, in that order; −1 is a row of none."""
+        counts = np.where(rows < 0, 0, self.counts()[rows]) if self.n_users else np.zeros(len(rows), np.int64)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return CSR(offsets, self.items[places], self.n_items)
+
+    def emptied(self) -> CSR:
+        """As many users, without items."""
+        return CSR(np.zeros_like(self.offsets), self.items[:0], self.n_items)
+
     def users(self) -> NDArray[np.int32]:
         """The user of each stored pair."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,26 +22,64 @@ _TILE_USERS, _TILE_ITEMS = 128, 8192
 _GROUP = 16  # items whose best is found in one go: a cache line
 
 
+NOTHING = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What must not be in the list of each user that is ranked for: rows are in their order."""
+
+    denied: CSR
+    hidden: NDArray[np.int32] = field(default_factory=lambda: NOTHING)  # from all, sorted
+    allowed: CSR | None = None  # where given, nothing else
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Mask:
+        """The mask of some of the users."""
+        return Mask(self.denied.take(rows), self.hidden, None if self.allowed is None else self.allowed.take(rows))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        allowed = (
+            (np.zeros(0, np.int64), NOTHING) if self.allowed is None else (self.allowed.offsets, self.allowed.items)
+        )
+        return self.denied.offsets, self.denied.items, self.hidden, *allowed
+
+
 def rank_items(
-    model: Scorer, users: NDArray[np.int32], k: int, seen: CSR | None, *, block_bytes: int = BLOCK_BYTES
+    model: Scorer,
+    users: NDArray[np.int32],
+    k: int,
+    seen: CSR | Mask | None,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    workers: int | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The k best items of each user and their scores, best first; −1 where fewer than k are left."""
+    """The k best items of each user and their scores, best first; −1 where fewer than k are left.
+
+    `seen` has a row for each user of the model, a mask one for each of `users`. With `workers=1` all is done in the
+    thread that asks, and nothing of the process is touched; otherwise by as many threads as torch has.
+    """
     k = min(k, model.n_items)
     top, best = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
     seen = seen or CSR(np.zeros(model.n_users + 1, np.int64), np.zeros(0, np.int32), model.n_items)
+    mask, places = (seen, np.arange(len(users), dtype=np.int32)) if isinstance(seen, Mask) else (Mask(seen), users)
     here, rows = model.materialise(users)
 
     is_product = here.factors(torch.from_numpy(rows[:1].astype(np.int64))) is not None
 
+    @torch.no_grad()
     def rank_share(bounds: tuple[int, int]) -> None:
         score = _Tiles(here) if is_product else _AllAtOnce(here, block_bytes)
         for start, stop in _ranges(*bounds, score.n_users):
             found = _Found(stop - start, k)
             for first, scores in score(torch.from_numpy(rows[start:stop].astype(np.int64))):
-                found.look_through(scores, first, users[start:stop], seen)
+                found.look_through(scores, first, places[start:stop], mask)
             _sort(*found.arrays, top[start:stop], best[start:stop])
             best[start:stop] += score.constant
 
+    if workers == 1:
+        rank_share((0, len(users)))
+        return top, best
     with one_thread() as n_threads, thread_pool(n_threads) as cores:
         list(cores.map(rank_share, _ranges(0, len(users), -(-len(users) // n_threads))))
     return top, best
@@ -49,7 +89,7 @@ def rank_scores(scores: NDArray[np.float32], users: NDArray[np.int32], k: int, s
     """The k best items of each user, given the scores of all; those of seen items are overwritten."""
     top = np.empty((len(users), min(k, scores.shape[1])), np.int32)
     found = _Found(*top.shape)
-    found.look_through(scores, 0, users, seen)
+    found.look_through(scores, 0, users, Mask(seen))
     _sort(*found.arrays, top, np.empty(top.shape, np.float32))
     return top
 
@@ -110,9 +150,9 @@ class _Found:
         self._floors = np.full(n_users, -np.inf, np.float32)  # no smaller score can be among the k best
         self._scores, self._items = np.empty((n_users, capacity), np.float32), np.empty((n_users, capacity), np.int32)
 
-    def look_through(self, scores: NDArray[np.float32], first: int, users: NDArray[np.int32], seen: CSR) -> None:
-        """Take in what may be among the best of a range of items; scores of seen items are overwritten."""
-        _look_through(scores, first, users, seen.offsets, seen.items, self._k, self._floors, *self.arrays)
+    def look_through(self, scores: NDArray[np.float32], first: int, rows: NDArray[np.int32], mask: Mask) -> None:
+        """Take in what may be among the best of a range of items; those of masked items are overwritten."""
+        _look_through(scores, first, rows, *mask.arrays, self._k, self._floors, *self.arrays)  # type: ignore[call-arg]
 
     @property
     def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
@@ -124,16 +164,39 @@ _fast = njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
 
 
 @njit(cache=True, nogil=True)
-def _look_through(scores, first, users, offsets, seen, k, floors, found, items, counts):
-    for row in range(len(users)):
-        of_user = seen[offsets[users[row]] : offsets[users[row] + 1]]
-        low, high = np.searchsorted(of_user, first), np.searchsorted(of_user, first + scores.shape[1])
-        for item in of_user[low:high]:
-            scores[row, item - first] = -np.inf
+def _look_through(
+    scores, first, rows, offsets, denied, hidden, allowed_offsets, allowed, k, floors, found, items, counts
+):
+    for row in range(len(rows)):
+        place = rows[row]
+        if len(allowed_offsets):
+            _keep_only(scores[row], first, allowed[allowed_offsets[place] : allowed_offsets[place + 1]])
+        _leave_out(scores[row], first, denied[offsets[place] : offsets[place + 1]])
+        _leave_out(scores[row], first, hidden)
         maxima = _group_maxima(scores[row])
         if counts[row] == 0 and len(maxima) >= k:
             floors[row] = np.partition(maxima, len(maxima) - k)[len(maxima) - k]
         floors[row], counts[row] = _add(scores[row], maxima, first, k, floors[row], found[row], items[row], counts[row])
+
+
+@njit(cache=True)
+def _within(items, first, n):
+    """Those of sorted items that are in a range."""
+    return items[np.searchsorted(items, first) : np.searchsorted(items, first + n)]
+
+
+@njit(cache=True)
+def _leave_out(scores, first, items):
+    for item in _within(items, first, len(scores)):
+        scores[item - first] = -np.inf
+
+
+@njit(cache=True)
+def _keep_only(scores, first, items):
+    here = _within(items, first, len(scores))
+    kept = scores[here - first].copy()
+    scores[:] = -np.inf
+    scores[here - first] = kept
 
 
 @njit(cache=True)

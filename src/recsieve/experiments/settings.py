@@ -47,13 +47,15 @@ DEFAULT_STRATEGIES = {
 }
 # A gain over a weak model is no gain: these are in every comparison, without denoising.
 PLAIN_MODELS = ["ease", "ials", "itemknn", "rp3beta", "popularity"]
+# Strategies are compared and tuned on a model that takes all of them: that of the paper.
+MODEL = "gmf"
 
 
 class ComparisonConfig(Common):
     """Everything that decides the numbers of a comparison, and how much of the machine it may use."""
 
     data: DataSource | None = None  # None: a split that is given in Python
-    models: list[str] = Field(default=[Settings().model], description="Models by name, with commas.")
+    models: list[str] = Field(default=[MODEL], description="Models by name, with commas.")
     model_options: dict[str, Options] = Field(default={})  # by model
     strategies: dict[str, Strategy] = DEFAULT_STRATEGIES
     plain_models: list[str] = Field(default=PLAIN_MODELS, description="Models to be held against, without denoising.")
@@ -72,7 +74,7 @@ class TuningConfig(Common):
     """What to tune, on what, and for how long."""
 
     data: DataSource | None = None
-    model: str = Settings.model_fields["model"]  # type: ignore[assignment]
+    model: str = Field(default=MODEL, description="A model by name.")
     model_options: Options = Field(default={})
     strategies: list[str] = Field(
         default=["keep-all", "truncated", "reweighted"],

@@ -65,12 +65,11 @@ def _course(groups: Sequence[Group], file: str, *by: str) -> pl.DataFrame:
     """The means over the seeds of a record that runs have, at each epoch."""
     frames = []
     for group in groups:
-        found = [run.read_frame(run.path / file) for run in group.runs if (run.path / file).exists()]
-        if not found:
-            continue
-        if "epoch" not in found[0].columns:  # a closed form has no course
+        read = [run.read_frame(run.path / file) for run in group.runs if (run.path / file).exists()]
+        found = [frame for frame in read if len(frame)]
+        if not found:  # a closed form has no course
             continue
         records = pl.concat(found).with_columns(pl.selectors.float().fill_nan(None))
         means = records.group_by("epoch", *by, maintain_order=True).mean().sort("epoch", maintain_order=True)
         frames.append(means.select(*(pl.lit(value).alias(name) for name, value in _about(group).items()), pl.all()))
-    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()  # models may record different things

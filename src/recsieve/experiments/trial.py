@@ -95,7 +95,7 @@ def run_trial(
     memory = None if cell.contender.role == "oracle" or cell.settings.chooses else make_memory(split.train)
     if cell.settings.chooses:
         recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=True)
-        watch.look(recommender.trained(), recommender.selected)
+        watch.look(recommender.trained(), {"step": 0, **recommender.selected})  # a choice is of no step of one model
     else:
         recommender.fit(split, progress=progress, judge=watch, memory=memory)
     evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
@@ -145,7 +145,7 @@ class Watch:
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
         if self._asks_own_loss:
-            with suppress(ConfigError):  # not every model has one
+            with suppress(ConfigError):  # a model that fits itself has none
                 scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]

@@ -52,8 +52,8 @@ class Fitting(ABC):
         raise ConfigError(f"{self.scorer().title} has no validation loss: select by a metric such as 'ndcg@20'.")
 
     def history(self) -> pl.DataFrame:
-        """The course of the fitting so far, a row an interval."""
-        return pl.DataFrame()
+        """The course of the fitting so far, a row an interval; a closed form has none."""
+        return pl.DataFrame(schema={"step": pl.Int64, "epoch": pl.Int64, "loss": pl.Float64})
 
     def state_dict(self) -> dict[str, Any]:
         return {}

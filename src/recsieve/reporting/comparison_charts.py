@@ -117,6 +117,8 @@ def _validations(table: pl.DataFrame, criteria: list[str], metric: str, title: s
 
 def loss_panels(losses: pl.DataFrame) -> Panels:
     """The losses of true and false positives along the training of each strategy, where it is known which is which."""
+    if "false_positive_loss" not in losses.columns:
+        return {}
     known = losses.filter(pl.col("false_positive_loss").is_not_null(), pl.col("role") != "oracle")
     long = known.unpivot(
         on=list(KINDS), index=["noise", "model", "strategy", "epoch"], variable_name="kind", value_name="value"

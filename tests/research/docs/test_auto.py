@@ -19,9 +19,11 @@ def test_the_page_says_where_it_was_worse_and_which_sets_are_missing():
     settings = result["settings"]
     settings["5 % labels"] |= {"against_reference": changed}
     settings["no labels"] |= {"against_reference": changed | {"verdict": "no difference found"}}
+    settings["no labels"]["seeds"][1]["test_change"] = -0.04
     page = auto_page({"ml-100k": result})
-    assert "Significantly worse than the reference:** in 1 of 2 cases: ml-100k, 5 % labels (−2.0\u00a0%)." in page
-    assert "Significantly better than the reference:** in 0 of 2 cases." in page
+    assert "Significantly worse than the reference** in 1 of 2 cases: ml-100k, 5 % labels (−2.0\u00a0%)." in page
+    assert "largest loss with a single seed is −4.0\u00a0% (ml-100k, no labels, seed 1)" in page
+    assert "Significantly better than the reference** in 0 of 2 cases." in page
     assert "Not measured with this version: goodbooks-10k-v1, ml-1m, modcloth" in page
     assert page.count("\n") < 100
 

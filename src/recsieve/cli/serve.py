@@ -1,0 +1,40 @@
+"""recsieve serve"""
+
+import signal
+from typing import Annotated
+
+import typer
+
+from recsieve.cli.options import Run
+from recsieve.errors import ConfigError
+
+
+def serve(
+    run: Run,
+    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any that is free.")] = 8000,
+    token: Annotated[
+        str | None, typer.Option(envvar="RECSIEVE_TOKEN", help="What requests must bring, to reload and elsewhere.")
+    ] = None,
+    log_ids: Annotated[bool, typer.Option("--log-ids", help="Log which users and items are asked for, too.")] = False,
+) -> None:
+    """Answer over HTTP: recommendations, similar items, reasons, and a page to try it."""
+    try:
+        import uvicorn
+
+        from recsieve.serving.app import make_app
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{error.name} is not installed: pip install 'recsieve[serve]'.") from None
+    import logging
+
+    logging.getLogger("recsieve.serving").setLevel(logging.INFO)
+    app = make_app(run, host=host, token=token, log_ids=log_ids)
+    for asked_to_end in (signal.SIGTERM, signal.SIGINT):  # uvicorn drains, and then raises it again
+        signal.signal(asked_to_end, lambda *_: None)
+    config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=30,
+                            server_header=False)  # fmt: skip
+    sockets = [config.bind_socket()]
+    sockets[0].listen(config.backlog)  # from now on nobody is turned away
+    shown = f"[{host}]" if ":" in host else host
+    typer.echo(f"recsieve answers at http://{shown}:{sockets[0].getsockname()[1]}/ (stop it by Ctrl-C)")
+    uvicorn.Server(config).run(sockets)

@@ -1,0 +1,93 @@
+"""A run that answers requests: prepared once, and safe to ask from several threads."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recsieve.errors import RunError
+from recsieve.list_folder import fingerprint
+from recsieve.ranker import Ranked
+from recsieve.recommender import Recommender
+from recsieve.run_folder import RunFolder
+from recsieve.serving.requests import Explain, Recommend, Similar
+
+
+class Server:
+    """One run: requests in, what is sent back out. Asking changes nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        recommender = Recommender.load(folder)
+        self.folder, self.run, self.model = folder, fingerprint(RunFolder(folder))[:16], recommender.serving().title
+        self._ranker = recommender.ranker()
+        self._ranker.for_users([self._ranker.users.texts(np.zeros(1, np.int32))[0]], 1, workers=1)  # compiles
+
+    def recommend(self, request: Recommend) -> dict[str, Any]:
+        filters, options = request.filters(), {"explain": request.explain, "workers": 1}
+        if request.profiles is not None:
+            lists = self._ranker.for_profiles(request.named_profiles(), request.k, filters, **options)
+        else:
+            lists = self._ranker.for_users([str(user) for user in request.users or []], request.k, filters, **options)
+        return {"run": self.run, "lists": self._rows(lists, "user", request.asked()), "notes": lists.notes}
+
+    def similar(self, request: Similar) -> dict[str, Any]:
+        lists = self._ranker.similar([str(item) for item in request.items], request.k)
+        return {"run": self.run, "lists": self._rows(lists, "item", request.items)}
+
+    def explain(self, request: Explain) -> dict[str, Any]:
+        profile = None if request.profile is None else [str(item) for item in request.profile]
+        user = None if request.user is None else str(request.user)
+        reasons, notes = self._ranker.explain(user, profile, [str(item) for item in request.items], request.most)
+        items = [{"item": item, **self._said(why)} for item, why in zip(request.items, reasons, strict=True)]
+        return {"run": self.run, "items": items, "notes": notes}
+
+    def _rows(self, lists: Ranked, what: str, asked: list[Any]) -> list[dict[str, Any]]:
+        rows = []
+        for row, name in enumerate(asked):
+            there = lists.items[row] >= 0
+            ids, scores = self._ids(lists.items[row][there]), lists.scores[row][there].tolist()
+            items: list[dict[str, Any]] = [{"item": id_} for id_ in ids]
+            if not lists.popular[row]:
+                items = [item | {"score": score} for item, score in zip(items, scores, strict=True)]
+            if lists.reasons is not None:
+                items = [item | self._said(why) for item, why in zip(items, lists.reasons[row], strict=True)]
+            popular = {"popular": bool(lists.popular[row])} if what == "user" else {}
+            rows.append({what: name, **popular, "items": items})
+        return rows
+
+    def _said(self, reasons: list[tuple[int, float]]) -> dict[str, Any]:
+        ids = self._ids(np.array([item for item, _ in reasons], np.int32))
+        return {"reasons": [{"item": id_, "adds": adds} for id_, (_, adds) in zip(ids, reasons, strict=True)]}
+
+    def _ids(self, codes: np.ndarray) -> list[Any]:
+        return self._ranker.items.ids.gather(codes).to_list()
+
+
+class Current:
+    """The run that answers now, and the one before it; a request that has begun ends with the run it began with."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = Server(folder)
+        self._before: Server | None = None
+        self._turn = threading.Lock()
+
+    def reload(self, folder: Path | None = None) -> Server:
+        """Take another run, or the same folder as it is now; a run that cannot be read changes nothing."""
+        with self._turn:
+            try:
+                server = Server(folder or self.server.folder)
+            except (ValueError, OSError) as error:  # of a name that no folder can have
+                raise RunError(f"{str(folder)!r} cannot be opened ({error}): give a run folder.") from None
+            self._before, self.server = self.server, server
+            return server
+
+    def back(self) -> Server:
+        """Take the run from before the last reload."""
+        with self._turn:
+            if self._before is None:
+                raise RunError("there is no run to go back to: none was loaded before this one.")
+            self._before, self.server = self.server, self._before
+            return self.server
