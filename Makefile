@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml research/pyproject.toml constraints.txt
 
 install: $(STAMP)  ## make .venv and install recsieve and research/ into it
 
-demo: install  ## train CE, T-CE and R-CE on built-in data and compare them
+demo: install  ## GMF with CE, T-CE and R-CE, EASE and auto on built-in data, compared on a page
 	$(BIN)/recsieve demo
 
 lint: install  ## ruff, mypy, import-linter

@@ -42,11 +42,12 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def in_folder(tmp_path, monkeypatch):
-    """Work in a folder of its own, with trainings of one epoch and choices of one model: to show that something runs,
-    more add nothing."""
+    """Work in a folder of its own, with trainings of one epoch and choices of one model without an audit: to show that
+    something runs, more add nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("recsieve.preparation.GradientLearner", one_epoch)
     monkeypatch.setattr("recsieve.recommender.make_plan", one_model)
+    monkeypatch.setattr("recsieve.auto.selection.estimate_noise", lambda *given, **options: (None, "not looked for."))
     monkeypatch.setattr("recsieve.audit.dynamics.MOST_EPOCHS", 1)
     with ExitStack() as stack:  # what a snippet adds to a registry is gone afterwards
         for registry in (DENOISERS, MODELS):

@@ -271,6 +271,24 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
     assert back.recommend(k=5).equals(auto.recommend(k=5))
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"candidates": ["ease", "itemknn"], "trials": 2}, {"model": "ease", "final": True}],
+    ids=["auto", "named"],
+)
+def test_a_shift_holds_for_what_was_fitted_on_the_whole_log_and_survives_saving(split, tmp_path, settings):
+    fitted = Recommender(**settings).fit(split)
+    before = fitted.recommend(k=5)
+    fitted.shift_ranking(popularity=1000.0).save(tmp_path / "run")
+    shifted = fitted.recommend(k=5)
+    assert not shifted.equals(before)
+    back = Recommender.load(tmp_path / "run")
+    assert back.recommend(k=5).equals(shifted)
+    assert back.shift_ranking().recommend(k=5).equals(before)
+    back.save(tmp_path / "again")
+    assert Recommender.load(tmp_path / "again").recommend(k=5).equals(before)
+
+
 def test_auto_knows_its_options():
     with pytest.raises(ConfigError, match="did you mean 'labels'"):
         Recommender("gmf", denoiser="auto", denoiser_options={"label": 0.5})

@@ -284,13 +284,20 @@ class Recommender(Displayed):
         Without arguments, the ranking is that of the model alone again.
         """
         model, split = self._fitted()
-        tensors = None if noise is None else logit_tensors(noise)
-        offset = Offset(popularity * log_popularity(split.train), tensors)
-        base = model.scorers[0] if isinstance(model, Blend) else model
-        if isinstance(base, ShardedModel):
+        if isinstance(model, ShardedModel):
             raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
-        self.model = Blend([base], offset=offset) if popularity or noise is not None else base
+        tensors = None if noise is None else logit_tensors(noise)
+        offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None
+        served = self.serving()
+        self.model = self._shifted(model, offset)
+        if served is not model:
+            self.final = self._shifted(served, offset)
         return self
+
+    def _shifted(self, model: Scorer, offset: Offset | None) -> Scorer:
+        if self.choice is not None and isinstance(model, Blend):  # which may have several parts
+            return model.shifted(offset)
+        return _alone(model) if offset is None else Blend([_alone(model)], offset=offset)
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
         """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
@@ -399,13 +406,12 @@ class Recommender(Displayed):
         group = split.train.group
         if self.choice is not None:
             self._save_choice(run, model)
-        elif isinstance(model, Blend) and model.offset is not None:
-            run.write_weights(model.offset.state_dict(), run.offset, group)
-            run.write_weights(weights_to_keep(model.scorers[0]), group=group)
         else:
-            run.write_weights(weights_to_keep(model), group=group)
-            if self.final is not None:
-                run.write_weights(weights_to_keep(self.final), run.final, group)
+            if isinstance(model, Blend) and model.offset is not None:
+                run.write_weights(model.offset.state_dict(), run.offset, group)
+            run.write_weights(weights_to_keep(_alone(model)), group=group)
+            if (served := self.serving()) is not model:
+                run.write_weights(weights_to_keep(_alone(served)), run.final, group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
@@ -414,8 +420,8 @@ class Recommender(Displayed):
         if self._trust is not None:
             run.write_weights({name: torch.from_numpy(part) for name, part in self._trust.items()}, run.trust)
         run.write_weights(model.state_dict())
-        if self.final is not None:
-            run.write_weights(self.final.state_dict(), run.final)
+        if (served := self.serving()) is not model:
+            run.write_weights(served.state_dict(), run.final)
 
     def choice_record(self) -> dict[str, Any]:
         """What metrics.json says about what was fitted on what, and about the choice, if there was one."""
@@ -517,6 +523,11 @@ def settings_of(run: RunFolder) -> Settings:
         return make_settings(run.read_config()["settings"])
     except (KeyError, TypeError):
         raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
+
+
+def _alone(model: Scorer) -> Scorer:
+    """A named model without its offset."""
+    return model.scorers[0] if isinstance(model, Blend) else model
 
 
 def _offset_of(run: RunFolder, model: Scorer) -> Offset:

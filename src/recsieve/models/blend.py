@@ -94,6 +94,10 @@ class Blend(Scorer):
             scores = [part.log_score(users) + offset for part in self.scorers]
         return scores[0] if len(scores) == 1 else blended(scores, self._weights)
 
+    def shifted(self, offset: Offset | None) -> Blend:
+        """The same with another offset, or with none."""
+        return Blend(self.scorers, self._weights, offset)
+
     def fold_in(self, profiles: csr_array) -> Blend:
         parts = [part.fold_in(profiles) for part in self.scorers]
         offset = None if self.offset is None else self.offset.of_new_users(profiles.shape[0])
