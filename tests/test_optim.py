@@ -270,9 +270,15 @@ def test_numbers_that_make_no_sense_are_refused(wrong):
 
 
 def test_auto_is_lazy_for_large_tables_and_dense_for_small_ones():
-    model = nn.ModuleList([nn.Embedding(LAZY_ROWS, 1), nn.Embedding(LAZY_ROWS - 1, 1, sparse=True)])
+    model = nn.ModuleList(
+        [
+            nn.Embedding(LAZY_ROWS, 1, sparse=True),
+            nn.Embedding(LAZY_ROWS - 1, 1, sparse=True),
+            nn.Embedding(LAZY_ROWS, 1),
+        ]
+    )
     make_adam(model, lr=0.1)
-    assert [table.sparse for table in model] == [True, False]
+    assert [table.sparse for table in model] == [True, False, False]  # what is declared dense stays so
 
 
 @pytest.mark.parametrize("kind", ["auto", "lazy", "dense"])
@@ -295,7 +301,7 @@ def test_without_numba_every_table_is_dense(monkeypatch):
     optimizer.flush()
     assert not table.sparse
     with pytest.raises(ConfigError, match="needs numba"):
-        make_adam(table, lr=0.1, kind="lazy")
+        make_adam(nn.Embedding(LAZY_ROWS, 1, sparse=True), lr=0.1, kind="lazy")
 
 
 def test_an_unknown_kind_is_an_error_with_a_hint():

@@ -52,7 +52,7 @@ def test_a_catalogue_that_does_not_fit_names_the_memory_and_ials(fit, weighted, 
     monkeypatch.setattr(ease, "free_memory", lambda: 2**10)
     with pytest.raises(ConfigError, match=r"EASE on 20 items takes 0\.0 GB.*give ials"):
         fit(EASE(), weighted())
-    monkeypatch.setattr(ease, "free_memory", lambda: 4 * 20 * 20)
+    monkeypatch.setattr(ease, "free_memory", lambda: 2 * 4 * 20 * 20)
     fit(EASE(), weighted())
     with pytest.raises(ConfigError, match="give ials"):
         fit(EASE(weights="targets"), weighted())

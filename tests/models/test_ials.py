@@ -187,7 +187,7 @@ def test_a_strategy_is_told_of_the_data(weighted):
 
     def make(context):
         seen.append(context)
-        return LeastPopularDrop(0.2, 1, popularity=context.popularity)
+        return LeastPopularDrop(0.2, 1, context=context)
 
     nothing = train.take(slice(0))
     fitting = IALS(factors=4, sweeps=2).begin(Split(train, nothing, nothing, nothing), Run(0, make))

@@ -99,7 +99,8 @@ def test_the_command_line_trains_evaluates_recommends_and_compares(run, log, tmp
     both, closed = (
         json.loads((tmp_path / name / "comparison.json").read_text())["rows"] for name in ("both", "closed")
     )
-    assert {row["model"] for row in both} == {"graph-model", "mf"}
-    assert {row["model"] for row in closed} == {"ridge"}
+    assert {"graph-model", "mf"} <= {row["model"] for row in both}
+    assert "ridge" in {row["model"] for row in closed}
+    both, closed = ([row for row in rows if row["model"] in ("graph-model", "mf", "ridge")] for rows in (both, closed))
     assert {"keep-all", "relabelling"} <= {row["strategy"] for row in both}
     assert {row["seeds"] for row in both + closed} == {2}

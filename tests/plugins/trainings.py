@@ -10,10 +10,10 @@ import signal
 import sys
 from pathlib import Path
 
+from recsieve.checking import make_settings
 from recsieve.errors import RecsieveError
 from recsieve.experiments.run import DataSource, train_and_save
 from recsieve.group import join
-from recsieve.settings import make_settings
 
 
 def die_after(events):

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.ranks import NETWORKS
 from recsieve import Recommender, split_interactions
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, GroupError
-from recsieve.models import MODELS
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +53,7 @@ def test_one_process_with_kernels_of_its_own_has_the_losses_and_metrics_of_two_r
         [sys.executable, "-m", "benchmarks.ranks", tmp_path / "1.json", "--steps", "12"], cwd=ROOT, check=True
     )
     runs = json.loads((tmp_path / "1.json").read_text())["runs"]
-    assert len(runs) == len(MODELS) * len(DENOISERS)
+    assert len(runs) == len(NETWORKS) * len(DENOISERS)
     assert_same(runs, run_on(2, "--steps", 12))
 
 

@@ -109,7 +109,7 @@ def test_a_run_that_was_killed_goes_on_with_another_number_of_ranks(log_file, tm
     options = ["--batch-size", 4, "--checkpoint-every", 10, "--factors", 4, "--patience", 2, "--epochs", 3]
 
     def train(folder, *more):
-        return ["recsieve", "train", log_file, "--shard-tables", "--out", folder, *options, *more]
+        return ["recsieve", "train", log_file, "--model", "gmf", "--shard-tables", "--out", folder, *options, *more]
 
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     finish(start_ranks([train(undisturbed)] * 2))
@@ -145,10 +145,10 @@ def test_without_torchrec_an_error_says_what_to_install(monkeypatch):
 
 
 def test_a_model_that_reads_whole_profiles_is_refused():
-    with pytest.raises(ConfigError, match="reads whole profiles"):
+    with pytest.raises(ConfigError, match="are read as a whole"):
         make_settings({"model": "cdae", "shard_tables": True})
 
 
 def test_rows_that_torchrec_cannot_hold_are_refused():
     with pytest.raises(ConfigError, match="give a multiple of 4"):
-        make_settings({"model_options": {"factors": 6}, "shard_tables": True})
+        make_settings({"model": "gmf", "model_options": {"factors": 6}, "shard_tables": True})

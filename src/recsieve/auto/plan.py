@@ -14,7 +14,7 @@ from recsieve.auto.candidates import Spec
 from recsieve.data.interactions import Interactions
 from recsieve.errors import RunError
 from recsieve.files import write_text
-from recsieve.models import MODELS, Model
+from recsieve.models import MODELS, Model, fits_memory
 
 # Those that win most often for their time first; what is trained by gradients comes when there is time left.
 ORDER = ("ease", "ials", "rp3beta", "itemknn", "popularity", "mf", "lightgcn", "gmf", "cdae", "neumf")
@@ -58,20 +58,20 @@ def make_plan(
 ) -> Plan:
     """The models to fit, the most promising first, as many as the budget allows; at least one."""
     rounds: list[list[Spec]] = []  # of all models the defaults first, then the next
-    for name in models or [name for name in [*ORDER, *MODELS] if name in MODELS and not _uses_labels(name)]:
+    for name in models or _usual_models(train):
         for number, spec in enumerate(specs_of(name, train, training)):
             if number == len(rounds):
                 rounds.append([])
             rounds[number].append(spec)
     fits = list({spec.slug: spec for one in rounds for spec in one}.values())
+    priced = [Planned(spec, round(cost(spec, train), 1)) for spec in fits]
+    if trials is not None:
+        return Plan(budget, trials, tuple(priced[:trials]))
     planned: list[Planned] = []
-    spent = 0.0
-    for spec in fits if trials is None else fits[:trials]:
-        seconds = cost(spec, train)
-        if trials is not None or not planned or spent + seconds <= SEARCH_SHARE * budget:
-            planned.append(Planned(spec, round(seconds, 1)))
-            spent += seconds
-    return Plan(budget, trials, tuple(planned))
+    for one in priced:
+        if sum(before.seconds for before in planned) + one.seconds <= SEARCH_SHARE * budget:
+            planned.append(one)
+    return Plan(budget, trials, tuple(planned or [min(priced, key=lambda one: one.seconds)]))
 
 
 def specs_of(name: str, train: Interactions, training: Mapping[str, Any]) -> list[Spec]:
@@ -82,8 +82,11 @@ def specs_of(name: str, train: Interactions, training: Mapping[str, Any]) -> lis
     return [Spec(name, given, training=usual) for given in options]
 
 
-def _uses_labels(name: str) -> bool:
-    return bool(getattr(MODELS[name], "uses_noise_labels", False))
+def _usual_models(train: Interactions) -> list[str]:
+    """All that need no labels and fit into memory, the most promising first."""
+    known = [name for name in dict.fromkeys([*ORDER, *MODELS]) if name in MODELS]
+    kept = [name for name in known if not getattr(MODELS[name], "uses_noise_labels", False)]
+    return [name for name in kept if fits_memory(name, train.n_items)]
 
 
 def cost(spec: Spec, train: Interactions) -> float:

@@ -24,6 +24,7 @@ from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
 from recsieve.lock import locked
 from recsieve.memory import free_memory
+from recsieve.models import fits_memory
 from recsieve.preparation import check_possible
 from recsieve.run_folder import RunFolder
 
@@ -55,6 +56,8 @@ def run_comparison(
     started = time.perf_counter()
     check_folder(out, "comparison")
     with locked(out):
+        split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
+        config = _affordable(config, split)
         prepared = _prepare(config, out, split)
         cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
         tasks = [_task(cell, prepared[cell.noise], out, config) for cell in cells]
@@ -66,9 +69,17 @@ def run_comparison(
     return result
 
 
-def _prepare(config: ComparisonConfig, out: Path, split: Split | None) -> dict[str, Prepared]:
-    """Read the data once, and write one split for each kind of noise."""
-    split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
+def _affordable(config: ComparisonConfig, split: Split) -> ComparisonConfig:
+    """Leave out the plain models that nobody asked for and that do not fit into memory, and say so."""
+    kept = [name for name in config.plain_models if fits_memory(name, split.train.n_items)]
+    for name in config.plain_models:
+        if name not in kept:
+            log.warning("%s takes more memory than is free with %d items: left out.", name, split.train.n_items)
+    return config.model_copy(update={"plain_models": kept})
+
+
+def _prepare(config: ComparisonConfig, out: Path, split: Split) -> dict[str, Prepared]:
+    """Write one split for each kind of noise."""
     for strategy in config.strategies.values():
         for model in config.models:
             if accepts(model, strategy.denoiser):

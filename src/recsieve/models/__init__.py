@@ -3,6 +3,7 @@
 A model that is trained by gradients is a `Model`; any other is a `Learner`, which fits itself.
 """
 
+from recsieve.memory import free_memory
 from recsieve.models.base import Model
 from recsieve.models.cdae import CDAE
 from recsieve.models.ease import EASE
@@ -36,6 +37,13 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
     },
 )
 
+
+def fits_memory(name: str, n_items: int) -> bool:
+    """Whether a model of so many items may be tried; one that says nothing of its memory may."""
+    needed = getattr(MODELS[name], "memory", None)
+    return needed is None or needed(n_items) <= free_memory()
+
+
 __all__ = [
     "CDAE",
     "EASE",
@@ -55,4 +63,5 @@ __all__ = [
     "RP3Beta",
     "Run",
     "Scorer",
+    "fits_memory",
 ]

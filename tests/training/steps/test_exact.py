@@ -44,7 +44,7 @@ def test_gradients_are_those_of_float64_rounded_once(small_data, monkeypatch, na
 
 
 @pytest.mark.parametrize("n_ranks", [2, 3])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["gmf", "neumf", "cdae", "nmtr", "mf"])  # a rank has no whole graph
 def test_parameters_have_the_same_bits_on_any_number_of_ranks(small_data, in_ranks, name, n_ranks):
     data = small_data(40, 30)
 
