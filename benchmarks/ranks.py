@@ -59,7 +59,9 @@ def train(
     data, test = share_out(whole, group), share_out(test, group)
     make = partial(MODELS[model], data.csr, torch.Generator().manual_seed(1))
     trained = ShardedModel(make, TABLE_LEARNING_RATE, group) if shard_tables else make()
-    plan = TrainingPlan(10_000, BATCH_SIZE, learning_rate, NEGATIVES, engine=engine)
+    plan = TrainingPlan(
+        epochs=10_000, batch_size=BATCH_SIZE, learning_rate=learning_rate, negatives=NEGATIVES, engine=engine
+    )
     fitting = GradientFitting(trained, BCE(), data, plan, partial(with_short_ramp, strategy))
     losses = [fitting.advance() for _ in range(steps)]
     found = evaluate(fitting.scorer(), test.csr, data.csr, [10], group=group).overall

@@ -64,7 +64,7 @@ def make_plan(
                 rounds.append([])
             rounds[number].append(spec)
     fits = list({spec.slug: spec for one in rounds for spec in one}.values())
-    priced = [Planned(spec, round(cost(spec, train), 1)) for spec in fits]
+    priced = [Planned(spec, float(f"{cost(spec, train):.3g}")) for spec in fits]
     if trials is not None:
         return Plan(budget, trials, tuple(priced[:trials]))
     planned: list[Planned] = []
