@@ -200,4 +200,4 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in settings.items()
         if name not in nested
     }
-    return flat | {f"{name}.{knob}": value for name, knobs in nested.items() for knob, value in knobs.items()}
+    return flat | {f"{name}.{option}": value for name, options in nested.items() for option, value in options.items()}
