@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.measure import median_of
 from benchmarks.report import describe_machine
-from recsieve.data.formats import read_interactions
+from recsieve.data.reading.formats import read_interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import Truncated
 from recsieve.evaluation import evaluate

@@ -31,7 +31,7 @@ from recsieve.evaluation import Evaluation, evaluate
 from recsieve.evaluation.groups import some_users
 from recsieve.models import GMF
 from recsieve.objectives import BCE
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, GradientFitting, TrainingPlan, Validated
 from recsieve.training.checkpoint import save_checkpoint
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from benchmarks.catalogue import SHAPES
 from benchmarks.measure import Skipped
-from recsieve.data.interactions import FALSE, TRUE, Interactions
-from recsieve.data.simulation import like, simulate
+from recsieve.data.interactions import CLEAN, NOISY, Interactions
+from recsieve.simulation.simulate import like, simulate
 
 AUTHORS_FILE = "bench.train.rating"  # user, item, flag (0: false positive), with tabs between
 PARQUET_FILE = "log.parquet"  # user, item and rating, with ids that are text
@@ -61,7 +61,7 @@ def _real_log(name: str) -> pl.DataFrame:
 def _write(log: pl.DataFrame, folder: Path) -> None:
     folder.mkdir(parents=True)
     false = log["rating"].to_numpy() < 3
-    flags = np.where(false, FALSE, TRUE).astype(np.int8)
+    flags = np.where(false, NOISY, CLEAN).astype(np.int8)
     for name, column in zip(COLUMNS, (log["user"].to_numpy(), log["item"].to_numpy(), flags), strict=True):
         np.save(folder / f"{name}.npy", column)
     flagged = log.select("user", "item", flag=pl.Series(~false).cast(pl.Int8))

@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.ranks import make_log
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 RANKS = 2
 OPTIONS = "--epochs 60 --patience 60 --batch-size 64 --checkpoint-every 20 --factors 8 --denoiser truncated --json"

@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 import torch
 
+from recsieve.communicator import Communicator, join
 from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import DENOISERS, Context, Denoiser, make_denoiser
 from recsieve.evaluation import evaluate
-from recsieve.group import Group, join
 from recsieve.models import MODELS
 from recsieve.objectives import BCE
 from recsieve.training import GradientFitting, TrainingPlan
@@ -52,7 +52,7 @@ def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Inter
 
 
 def train(
-    model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, shard_tables: bool, group: Group
+    model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, shard_tables: bool, group: Communicator
 ) -> dict[str, Any]:
     """Train on the group's shares of the log; what comes out is the same on each rank."""
     whole, test = make_log()

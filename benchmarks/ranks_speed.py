@@ -20,10 +20,10 @@ import polars as pl
 import torch
 
 from benchmarks.report import describe_machine
+from recsieve.communicator import Communicator, join
 from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import Truncated
-from recsieve.group import Group, join
 from recsieve.models import MODELS
 from recsieve.objectives import BCE
 from recsieve.training import Driver, GradientFitting, Trained, TrainingPlan
@@ -46,7 +46,7 @@ def make_log() -> Interactions:
     return Interactions(users, items, pl.Series(np.arange(N_USERS)), pl.Series(np.arange(N_ITEMS)))
 
 
-def measure(model: str, engine: Engine, steps: int, batch_size: int, group: Group) -> float:
+def measure(model: str, engine: Engine, steps: int, batch_size: int, group: Communicator) -> float:
     """Steps a second, after a few that do not count."""
     data = share_out(make_log(), group)
     network = MODELS[model](data.csr, torch.Generator().manual_seed(0))

@@ -10,8 +10,8 @@ from benchmarks import plain
 from benchmarks.inputs import AUTHORS_FILE, FEW, PARQUET_FILE
 from benchmarks.measure import Agreement, Case, Timing, median_of, peak_mb, seconds, timed
 from benchmarks.training import Epoch, plain_epoch, run_epoch
-from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import Interactions
+from recsieve.data.reading.formats import read_interactions
 from recsieve.denoisers import Truncated
 
 RULE = "rating < 3"

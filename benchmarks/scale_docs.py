@@ -43,7 +43,7 @@ recsieve recommend runs/log --k 10 --out lists
 The same from Python, here going on with what is there already:
 
 ```python
-from recsieve.list_folder import write_lists
+from recsieve.serving.list_folder import write_lists
 
 write_lists("runs/log", "lists", k=10, progress=lambda event: None)
 ```
@@ -102,7 +102,7 @@ vectors: with {ranks} ranks each needs about {rank_memory:,.0f} GB. Vectors of {
 {factor_share:.0%} of the memory for users; [sharded tables](cluster.md#tables-that-do-not-fit) divide it by the ranks.
 
 A step on several ranks exchanges at most {step_kb:,.0f} kB with batches of {batch_size:,} and {factors} factors:
-{gathered} bytes a row of the batch for the strategy, which sees the whole batch, and {per_row} bytes for each distinct
+{gathered} bytes a row of the batch for the strategy, which sees the whole batch, and {per_row} bytes for each unique
 user and item in it, of which there are at most {most_rows:,}. By formula:
 batch · {gathered} + (batch / (1 + negatives) + batch) · ({row_number} + {gradient} · factors).
 """

@@ -21,11 +21,11 @@ import polars as pl
 import torch
 
 from benchmarks.report import describe_machine
+from recsieve.communicator import join
 from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import Truncated
 from recsieve.evaluation import evaluate
-from recsieve.group import join
 from recsieve.models import GMF, Model
 from recsieve.objectives import BCE
 from recsieve.training import Driver, GradientFitting, TrainingPlan

@@ -127,10 +127,10 @@ def in_ranks():
 
     import torch
 
+    from recsieve.communicator import SINGLE_PROCESS, Communicator
     from recsieve.errors import GroupError
-    from recsieve.group import ALONE, Group
 
-    class Threads(Group):
+    class Threads(Communicator):
         said: list
         barrier: Barrier
 
@@ -144,22 +144,22 @@ def in_ranks():
                 raise GroupError(f"rank {self.rank} has lost the others") from None
             return all_said
 
-        def gather_alike(self, tensor):
+        def all_gather(self, tensor):
             return self._exchange(tensor.clone())
 
-        def add_up(self, tensor):
+        def all_reduce(self, tensor):
             tensor.copy_(torch.stack(self._exchange(tensor.clone())).sum(0))
 
-        def tensor_from_first(self, tensor):
+        def broadcast(self, tensor):
             return tensor.copy_(self._exchange(tensor.clone())[0])
 
-        def to_first(self, rows, at_once):
+        def gather_to_first(self, rows, at_once):
             parts = self._exchange(rows.clone())
             return (block for part in parts for block in part.split(at_once)) if self.is_first else iter(())
 
     def run(n, work):
         if n == 1:
-            return [work(ALONE)]
+            return [work(SINGLE_PROCESS)]
         said, barrier = [None] * n, Barrier(n, timeout=60)
 
         def one(rank):

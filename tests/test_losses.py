@@ -2,9 +2,9 @@ import pytest
 import torch
 from torch.nn import functional
 
+from recsieve.communicator import SINGLE_PROCESS
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
-from recsieve.group import ALONE
 from recsieve.losses import (
     DenoisedLoss,
     ReweightedBCE,
@@ -288,7 +288,7 @@ def test_a_group_selects_over_the_batch_of_all_ranks_and_their_mean_gradient_is_
         value.backward()
         return value.item(), own.grad
 
-    alone, whole = gradient(ALONE, slice(None))
+    alone, whole = gradient(SINGLE_PROCESS, slice(None))
     found = in_ranks(3, lambda group: gradient(group, parts[group.rank]))
     assert sum(value for value, _ in found) / 3 == pytest.approx(alone)
     torch.testing.assert_close(torch.cat([own for _, own in found]) / 3, whole)

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from recsieve.data.loading import load_split
-from recsieve.data.simulation import simulate
 from recsieve.data.splitting import Split
-from recsieve.data.world_config import like
 from recsieve.errors import ConfigError, DataError, did_you_mean
+from recsieve.simulation.config import like
+from recsieve.simulation.simulate import simulate
 from research.paper import published
 
 SIMULATED = "simulated:"

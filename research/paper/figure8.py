@@ -10,7 +10,7 @@ from research.paper.runs import SELECTIONS, Options, Records, RunSpec, spec, sum
 from research.paper.table3 import metrics
 
 MODELS = ("gmf",)
-# The knob, the method it belongs to, the values tried, and what it is called.
+# The hyperparameter, the method it belongs to, the values tried, and what it is called.
 KNOBS: dict[str, tuple[str, tuple[float, ...], str]] = {
     "max_drop_rate": ("T-CE", published.SENSITIVITY_RATES, "ε_max"),
     "ramp_steps": ("T-CE", published.RAMPS, "ε_N"),
@@ -23,9 +23,9 @@ def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
     varied = [
         run
         for model in models(options)
-        for knob, (_, values, _) in KNOBS.items()
+        for hyperparameter, (_, values, _) in KNOBS.items()
         for value in values
-        for run in varied_runs(data, options, model, knob, value)
+        for run in varied_runs(data, options, model, hyperparameter, value)
     ]
     return plain + varied
 
@@ -34,20 +34,23 @@ def models(options: Options) -> tuple[str, ...]:
     return options.models or MODELS
 
 
-def varied_runs(data: DataSet, options: Options, model: str, knob: str, value: float) -> list[RunSpec]:
-    """The runs with one knob at another value, one for each seed."""
-    given = data.ramp(int(value), options.epochs) if knob == "ramp_steps" else value
-    return [spec(data, options, model, KNOBS[knob][0], s).with_knobs(**{knob: given}) for s in range(options.seeds)]
+def varied_runs(data: DataSet, options: Options, model: str, hyperparameter: str, value: float) -> list[RunSpec]:
+    """The runs with one hyperparameter at another value, one for each seed."""
+    given = data.ramp(int(value), options.epochs) if hyperparameter == "ramp_steps" else value
+    return [
+        spec(data, options, model, KNOBS[hyperparameter][0], s).with_hyperparameters(**{hyperparameter: given})
+        for s in range(options.seeds)
+    ]
 
 
 def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:
-    """Metrics against each knob, and those of plain CE."""
+    """Metrics against each hyperparameter, and those of plain CE."""
     rows = []
     for model in models(options):
-        for knob, (method, values, symbol) in KNOBS.items():
+        for hyperparameter, (method, values, symbol) in KNOBS.items():
             for value in values:
-                varied = varied_runs(data, options, model, knob, value)
-                row = {"model": model, "method": method, "knob": symbol, "value": value}
+                varied = varied_runs(data, options, model, hyperparameter, value)
+                row = {"model": model, "method": method, "hyperparameter": symbol, "value": value}
                 rows += [row | measured for measured in _measure(data, records, varied)]
     plain = [
         {"model": model, **measured}

@@ -1,4 +1,4 @@
-"""The ways to train that the paper compares: a strategy, its knobs, and what is done to the data beforehand."""
+"""The ways to train that the paper compares: a strategy, its hyperparameters, and what is done to the data first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recsieve.errors import ConfigError
 from research.paper.data_sets import DataSet
 from research.paper.published import Preset
 
-Knobs = dict[str, int | float | str]
+Hyperparameters = dict[str, int | float | str]
 
 
 def _as_it_is(split: Split) -> Split:
@@ -25,7 +25,7 @@ def _without_false_positives(split: Split) -> Split:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the knobs of a method follow from."""
+    """What the hyperparameters of a method follow from."""
 
     data: DataSet
     preset: Preset
@@ -33,11 +33,11 @@ class Setting:
     fidelity: str
 
 
-def _no_knobs(setting: Setting) -> Knobs:
+def _no_hyperparameters(setting: Setting) -> Hyperparameters:
     return {}
 
 
-def _truncation(setting: Setting) -> Knobs:
+def _truncation(setting: Setting) -> Hyperparameters:
     return {
         "max_drop_rate": setting.preset.max_drop_rate,
         "ramp_steps": setting.data.ramp(setting.preset.ramp_steps, setting.epochs),
@@ -45,11 +45,11 @@ def _truncation(setting: Setting) -> Knobs:
     }
 
 
-def _reweighting(setting: Setting) -> Knobs:
+def _reweighting(setting: Setting) -> Hyperparameters:
     return {"beta": setting.preset.beta}
 
 
-def _relabelling(setting: Setting) -> Knobs:
+def _relabelling(setting: Setting) -> Hyperparameters:
     return {"false_positive_weight": 1.0}
 
 
@@ -61,10 +61,10 @@ def _multi_task(model: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to train; `settings` are those of a training beside model, denoiser and its knobs."""
+    """A way to train; `settings` are those of a training beside model, denoiser and its hyperparameters."""
 
     denoiser: str = "keep-all"
-    knobs: Callable[[Setting], Knobs] = _no_knobs
+    hyperparameters: Callable[[Setting], Hyperparameters] = _no_hyperparameters
     prepare: Callable[[Split], Split] = _as_it_is
     settings: Callable[[str], dict[str, Any]] = lambda model: {"model": model}
 

@@ -20,8 +20,8 @@ from recsieve.data.splitting import Split
 from recsieve.errors import DataError
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import TrainTask
-from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
+from recsieve.storage.run_folder import RunFolder
 
 METRICS = ("recall@5", "recall@20", "recall@50", "ndcg@20")
 STRATEGIES: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.detection import roc_auc
 from recsieve.models import Model
 from recsieve.objectives import BCE
@@ -26,7 +26,7 @@ class Probe:
     """Holds the losses of the same training interactions against each other, whenever it is asked."""
 
     def __init__(self, train: Interactions, sample: int = SAMPLE) -> None:
-        known = np.flatnonzero(np.zeros(0) if train.false_positive is None else train.false_positive != UNKNOWN)
+        known = np.flatnonzero(np.zeros(0) if train.false_positive is None else train.false_positive != UNLABELLED)
         rows = np.sort(np.random.default_rng(0).choice(known, min(sample, len(known)), replace=False))
         self._data = train.take(rows)
         self._noise = self._data.is_false_positive

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recsieve.data.world_config import TABLE2
+from recsieve.simulation.config import TABLE2
 
 MODELS = ("gmf", "neumf", "cdae")
 METHODS = ("CE", "T-CE", "R-CE")

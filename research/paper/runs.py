@@ -13,11 +13,11 @@ import polars as pl
 
 from recsieve.checking import make_settings
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
+from recsieve.storage.run_folder import RunFolder
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.methods import METHODS, Knobs, Setting
+from research.paper.methods import METHODS, Hyperparameters, Setting
 
 OWN_LOSS, NDCG = "own-loss", "ndcg@20"
 SELECTIONS = (OWN_LOSS, NDCG)
@@ -65,29 +65,31 @@ class RunSpec:
     fidelity: str
     users: int | None
     every: int  # steps from one validation to the next
-    knobs: tuple[tuple[str, int | float | str], ...] = ()
+    hyperparameters: tuple[tuple[str, int | float | str], ...] = ()
 
     @property
     def name(self) -> str:
         """The name of its folder."""
-        knobs = [f"{value:g}" for _, value in self.knobs if not isinstance(value, str)]
+        hyperparameters = [f"{value:g}" for _, value in self.hyperparameters if not isinstance(value, str)]
         users = [] if self.users is None else [f"u{self.users}"]
-        return "-".join([self.model, self.method, *knobs, self.fidelity, f"e{self.epochs}", *users, f"seed{self.seed}"])
+        return "-".join(
+            [self.model, self.method, *hyperparameters, self.fidelity, f"e{self.epochs}", *users, f"seed{self.seed}"]
+        )
 
     @property
     def check_every(self) -> int:
         """Steps from one look at the losses to the next: ten for each validation, for much happens in the first."""
         return max(1, self.every // 10)
 
-    def with_knobs(self, **changes: int | float | str) -> RunSpec:
-        """The same run with other knobs."""
-        return replace(self, knobs=tuple((dict(self.knobs) | changes).items()))
+    def with_hyperparameters(self, **changes: int | float | str) -> RunSpec:
+        """The same run with other hyperparameters."""
+        return replace(self, hyperparameters=tuple((dict(self.hyperparameters) | changes).items()))
 
     def settings(self) -> Settings:
         """How it is trained: to the end, for selection looks back."""
         method = METHODS[self.method]
         return make_settings({
-            **method.settings(self.model), "denoiser": method.denoiser, "denoiser_options": dict(self.knobs),
+            **method.settings(self.model), "denoiser": method.denoiser, "denoiser_options": dict(self.hyperparameters),
             "select_by": OWN_LOSS, "epochs": self.epochs, "patience": 1_000_000, "batch_size": published.BATCH,
             "seed": self.seed, "validate_every": self.check_every,
         })  # fmt: skip
@@ -96,10 +98,14 @@ class RunSpec:
 def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:
     """A run with the settings behind the published cell, or those of the preset for other data."""
     chosen = published.preset(data.preset, model)
-    knobs: Knobs = METHODS[method].knobs(Setting(data, chosen, options.epochs, options.fidelity))
+    hyperparameters: Hyperparameters = METHODS[method].hyperparameters(
+        Setting(data, chosen, options.epochs, options.fidelity)
+    )
     authors = options.fidelity == "authors" and data.is_papers
     every = published.validation_steps(data.preset) if authors else data.steps_per_epoch
-    return RunSpec(model, method, seed, options.epochs, options.fidelity, options.users, every, tuple(knobs.items()))
+    return RunSpec(
+        model, method, seed, options.epochs, options.fidelity, options.users, every, tuple(hyperparameters.items())
+    )
 
 
 def grid(data: DataSet, options: Options, models: Sequence[str], methods: Sequence[str]) -> list[RunSpec]:

@@ -11,7 +11,7 @@ from typing import Any
 from recsieve.data.statistics import describe
 from recsieve.experiments.pool import Reporter, read_split
 from recsieve.experiments.study import keep_split
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 from research.paper.data_sets import DataSet
 from research.paper.runs import Records, RunSpec
 from research.paper.training import train_run

@@ -42,8 +42,11 @@ def candidates(data: DataSet, options: Options, model: str, method: str) -> list
     base = spec(data, options, model, method, seed=0)
     if method == "T-CE":
         pairs = product(published.DROP_RATES, published.RAMPS)
-        return [base.with_knobs(max_drop_rate=rate, ramp_steps=data.ramp(ramp, options.epochs)) for rate, ramp in pairs]
-    return [base.with_knobs(beta=beta) for beta in published.BETAS] if method == "R-CE" else [base]
+        return [
+            base.with_hyperparameters(max_drop_rate=rate, ramp_steps=data.ramp(ramp, options.epochs))
+            for rate, ramp in pairs
+        ]
+    return [base.with_hyperparameters(beta=beta) for beta in published.BETAS] if method == "R-CE" else [base]
 
 
 def cell_runs(data: DataSet, options: Options, records: Records, model: str, method: str) -> list[RunSpec]:
@@ -57,7 +60,7 @@ def cell_runs(data: DataSet, options: Options, records: Records, model: str, met
         return own
     tried = candidates(data, options, model, method)
     best = max(tried, key=lambda run: records[run].frame(VALIDATIONS)[NDCG].to_numpy().max())
-    return [run.with_knobs(**dict(best.knobs)) for run in own]
+    return [run.with_hyperparameters(**dict(best.hyperparameters)) for run in own]
 
 
 def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:
@@ -92,7 +95,7 @@ def measured(data: DataSet, records: Records, runs: Sequence[RunSpec]) -> dict[s
     ended = [records[run] for run in runs]
     return {
         "epochs": runs[0].epochs,
-        "knobs": dict(runs[0].knobs),
+        "hyperparameters": dict(runs[0].hyperparameters),
         "ours": {
             select_by: {metric: summarise(run.test(select_by)[metric] for run in ended) for metric in metrics(data)}
             for select_by in SELECTIONS

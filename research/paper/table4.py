@@ -7,13 +7,13 @@ from typing import Any
 from recsieve.errors import ConfigError
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.methods import Knobs
+from research.paper.methods import Hyperparameters
 from research.paper.runs import Options, Records, RunSpec, spec
 from research.paper.table3 import improvement, measured, metrics
 
 MODEL = "gmf"
 # The paper does not say how much a false positive weighs in NR: as much as a true one, and a tenth.
-ROWS: dict[str, tuple[str, Knobs]] = {
+ROWS: dict[str, tuple[str, Hyperparameters]] = {
     **{method: (method, {}) for method in ("CE", "T-CE", "R-CE", "NMTR", "NR")},
     "NR, a tenth": ("NR", {"false_positive_weight": 0.1}),
 }
@@ -31,8 +31,8 @@ def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
 
 
 def _run(data: DataSet, options: Options, row: str, seed: int) -> RunSpec:
-    method, knobs = ROWS[row]
-    return spec(data, options, MODEL, method, seed).with_knobs(**knobs)
+    method, hyperparameters = ROWS[row]
+    return spec(data, options, MODEL, method, seed).with_hyperparameters(**hyperparameters)
 
 
 def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from recsieve.evaluation.metrics import Evaluation, evaluate
 from recsieve.models import Fitting
 from recsieve.objectives import BCE
 from recsieve.recommender import Recommender
-from recsieve.run_folder import RunFolder
 from recsieve.settings import parse_criterion
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event, GradientFitting
 from recsieve.training.early_stopping import EarlyStopping
 from research.paper.methods import METHODS

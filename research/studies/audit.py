@@ -25,7 +25,7 @@ from recsieve.audit import find_noisy_interactions
 from recsieve.audit.calibration import calibration
 from recsieve.audit.dynamics import Dynamics, observe_training
 from recsieve.cli.task_progress import task_progress
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.loading import load_log
 from recsieve.data.statistics import describe
 from recsieve.denoisers import make_denoiser
@@ -101,7 +101,7 @@ def _measure(data: Interactions, cache: Path, seed: int, share: float) -> dict[s
     """Audit with a random share of the labels, and judge every score on the interactions without one."""
     started = time.perf_counter()
     shown = np.random.default_rng([seed, 0xA0D17]).random(len(data)) < share
-    flags = np.where(shown, data.is_false_positive, UNKNOWN).astype(np.int8)
+    flags = np.where(shown, data.is_false_positive, UNLABELLED).astype(np.int8)
     audit = find_noisy_interactions(replace(data, false_positive=flags), seed=seed, cache=cache)
     seconds = time.perf_counter() - started
     dynamics = observe_training(data, seed=seed, cache=cache)
@@ -141,7 +141,7 @@ def _of_drops(drops: NDArray[np.float32], noise: NDArray[np.bool_]) -> dict[str,
 
 
 def _dropped(
-    data: Interactions, dynamics: Dynamics, path: Path, seed: int, knobs: Mapping[str, float]
+    data: Interactions, dynamics: Dynamics, path: Path, seed: int, hyperparameters: Mapping[str, float]
 ) -> NDArray[np.float32]:
     """In how many epochs after its ramp T-CE drops each interaction."""
     if path.exists():
@@ -149,7 +149,7 @@ def _dropped(
     epochs = max(dynamics.full.best_epoch, FEWEST_EPOCHS)
     memory = InteractionMemory(len(data), keep=range(RAMP_EPOCHS, epochs))
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
-    make = partial(make_denoiser, "truncated", {**knobs, "ramp_epochs": RAMP_EPOCHS})
+    make = partial(make_denoiser, "truncated", {**hyperparameters, "ramp_epochs": RAMP_EPOCHS})
     training = GradientFitting(model, BCE(), data, TrainingPlan(epochs=epochs, seed=seed), make, memory)
     while training.step < training.total:
         training.advance()

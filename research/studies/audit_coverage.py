@@ -14,11 +14,11 @@ import numpy as np
 
 from recsieve.audit import find_noisy_interactions
 from recsieve.audit.share import LEVEL
-from recsieve.data.formats import read_interactions
-from recsieve.data.interactions import UNKNOWN
-from recsieve.data.simulation import simulate
-from recsieve.data.world_config import WorldConfig
+from recsieve.data.interactions import UNLABELLED
+from recsieve.data.reading.formats import read_interactions
 from recsieve.experiments.study import write_result
+from recsieve.simulation.config import WorldConfig
+from recsieve.simulation.simulate import simulate
 
 SEEDS = 100
 LABELS = 0.1
@@ -30,7 +30,7 @@ def cover(seed: int) -> dict[str, float]:
     data = read_interactions(simulate(WORLD, seed=seed).log, false_positive=WORLD.rule)
     rng = np.random.default_rng([seed, 0xC0FE])
     shown = rng.random(len(data)) < LABELS
-    flags = np.where(shown, data.is_false_positive, UNKNOWN).astype(np.int8)
+    flags = np.where(shown, data.is_false_positive, UNLABELLED).astype(np.int8)
     found = find_noisy_interactions(replace(data, false_positive=flags), seed=seed).summary["noise_share"]
     truth = float(data.is_false_positive.mean())
     return {"seed": seed, **found, "truth": truth, "holds": found["low"] <= truth <= found["high"]}

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recsieve.audit import find_noisy_interactions
-    from recsieve.data.formats import read_interactions
     from recsieve.data.interactions import Interactions
     from recsieve.data.loading import load_split
+    from recsieve.data.reading.formats import read_interactions
     from recsieve.data.splitting import Split, split_interactions
     from recsieve.recommender import Recommender
     from recsieve.studies import compare, tune
@@ -26,7 +26,7 @@ _HOMES = {
     "Recommender": "recsieve.recommender",
     "Interactions": "recsieve.data.interactions",
     "Split": "recsieve.data.splitting",
-    "read_interactions": "recsieve.data.formats",
+    "read_interactions": "recsieve.data.reading.formats",
     "split_interactions": "recsieve.data.splitting",
     "load_split": "recsieve.data.loading",
     "compare": "recsieve.studies",

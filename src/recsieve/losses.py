@@ -15,9 +15,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from recsieve.communicator import Communicator, current
 from recsieve.denoisers import Denoiser, EpochMemory, LossBatch, NextEpoch, Reweighted, Truncated
 from recsieve.errors import ConfigError
-from recsieve.group import Group, current
 from recsieve.objectives import BCE, BPR, Hinge, Losses, Objective, Softmax, Square
 
 
@@ -51,10 +51,12 @@ class DenoisedLoss(nn.Module):
     the batch, and plain CE. In `eval()` mode the step, and with it the drop rate, stands still.
 
     Where torch.distributed is initialised, the batches of all ranks are one: their losses are gathered, the strategy
-    sees all of them, and the mean divides by the count of all. `group=ALONE` keeps a rank's batch to itself.
+    sees all of them, and the mean divides by the count of all. `group=SINGLE_PROCESS` keeps a rank's batch to itself.
     """
 
-    def __init__(self, denoiser: Denoiser, objective: Objective | None = None, group: Group | None = None) -> None:
+    def __init__(
+        self, denoiser: Denoiser, objective: Objective | None = None, group: Communicator | None = None
+    ) -> None:
         super().__init__()
         self.denoiser, self.objective, self.step, self.group = denoiser, objective or BCE(), 0, group
         self.memory: EpochMemory | None = None  # of the epoch under way, where the strategy has use for it
@@ -167,20 +169,20 @@ class DenoisedLoss(nn.Module):
 
 
 def gather_batch(
-    batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, n_all: int, group: Group
+    batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, n_all: int, group: Communicator
 ) -> tuple[LossBatch, Tensor | None, Tensor]:
     """The batch of all ranks and its given weights, and where this rank's losses are in it."""
     given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights)
     # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
     columns = torch.stack([column.double() for column in given if column is not None], dim=1)
     if places is None:
-        parts = group.gather(columns)
+        parts = group.all_gather_rows(columns)
         first = sum(len(part) for part in parts[: group.rank])
         gathered, own = torch.cat(parts), torch.arange(first, first + len(columns), device=columns.device)
     else:
         present = columns.new_zeros(n_all, 1 + columns.shape[1])
         present[places, 0], present[places, 1:] = 1.0, columns
-        group.add_up(present)  # no place is on two ranks; a negative may have no loss of its own
+        group.all_reduce(present)  # no place is on two ranks; a negative may have no loss of its own
         taken = present[:, 0] > 0
         gathered, own = present[taken, 1:], (taken.cumsum(0) - 1)[places]
     rest = iter(gathered.unbind(dim=1))

@@ -21,23 +21,23 @@ from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
 from recsieve.checking import make_settings
-from recsieve.data.formats import read_interactions
+from recsieve.communicator import Communicator
 from recsieve.data.interactions import CSR, Interactions
+from recsieve.data.reading.formats import read_interactions
+from recsieve.data.reading.tables import Source
 from recsieve.data.splitting import Split, split_interactions
-from recsieve.data.tables import Source
 from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate, rank_items
-from recsieve.filters import Filters, some_of, texts
-from recsieve.group import Group
 from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
-from recsieve.ranked_frame import as_frame, as_profiles
-from recsieve.ranker import Ranked, Ranker
-from recsieve.run_folder import RunFolder
+from recsieve.recommendations.filters import Filters, some_of, texts
+from recsieve.recommendations.frame import as_frame, as_profiles
+from recsieve.recommendations.ranker import Ranked, Ranker
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from recsieve.training.sharded import ShardedModel, weights_to_keep
@@ -577,7 +577,7 @@ def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | Non
     return split_interactions(read_interactions(data, **given), ratios=(0.9, 0.1, 0.0), seed=seed)
 
 
-def _take_up(driver: Driver, checkpoint: Path, group: Group) -> None:
+def _take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
     """Go on where a checkpoint was written; one that does not fit is told in one line."""
     state = load_checkpoint(checkpoint, group)
     try:

@@ -21,7 +21,7 @@ from recsieve.progress import Advanced
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.comparison_tables import summary_rows
 from recsieve.reporting.tuning import best_rows, write_tuning_page
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 
 @dataclass(frozen=True)

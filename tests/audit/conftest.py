@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 
 
 def with_labels(data: Interactions, share: float, seed: int = 0) -> Interactions:
     """The same interactions with a random share of their labels."""
     shown = np.random.default_rng(seed).random(len(data)) < share
-    return replace(data, false_positive=np.where(shown, data.is_false_positive, UNKNOWN).astype(np.int8))
+    return replace(data, false_positive=np.where(shown, data.is_false_positive, UNLABELLED).astype(np.int8))
 
 
 @pytest.fixture(scope="session")

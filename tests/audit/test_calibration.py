@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from recsieve.audit.calibration import LEAST_SLOPE, calibrate, calibration, fit_line
+from recsieve.audit.calibration import LEAST_SLOPE, calibrate, calibration, platt_scaling
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def drawn():
 
 def test_a_line_undoes_what_was_done_to_logits(drawn):
     logits, noise = drawn
-    line = fit_line(2 * logits + 1, noise)
+    line = platt_scaling(2 * logits + 1, noise)
     assert (line.slope, line.intercept) == pytest.approx((0.5, -0.5), abs=0.05)
 
 

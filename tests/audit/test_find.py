@@ -7,7 +7,7 @@ import pytest
 
 from recsieve import find_noisy_interactions
 from recsieve.audit import Audit
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation.detection import detection
 
@@ -42,7 +42,7 @@ def test_without_labels_scores_find_what_is_of_another_taste(unlabelled, regretf
 
 def test_what_is_known_stays_what_it_is(audited):
     flags = np.asarray(audited.data.false_positive)
-    known = flags != UNKNOWN
+    known = flags != UNLABELLED
     np.testing.assert_array_equal(audited.probability[known], flags[known])
     assert ((audited.scores[known] > 0) & (audited.scores[known] < 1)).all()
 
@@ -56,14 +56,14 @@ def test_cleaning_takes_out_the_most_probable_noise(audited):
 
 @pytest.mark.parametrize("share", [0, 0.05, 1])
 def test_cleaned_data_has_no_known_noise_and_everything_that_is_known_to_be_none(audited, unlabelled, share):
-    few = np.full(len(unlabelled.data), UNKNOWN, np.int8)
-    few[:6] = [FALSE, TRUE] * 3  # too few for a probability
+    few = np.full(len(unlabelled.data), UNLABELLED, np.int8)
+    few[:6] = [NOISY, CLEAN] * 3  # too few for a probability
     for audit in (audited, replace(unlabelled, data=replace(unlabelled.data, false_positive=few))):
         labels, cleaned = audit.data.false_positive, audit.clean(share=share).false_positive
-        assert not (cleaned == FALSE).any()
-        assert (cleaned == TRUE).sum() == (labels == TRUE).sum()
-        unknown = (labels == UNKNOWN).sum() - (cleaned == UNKNOWN).sum()
-        assert unknown == max(0, min(round(share * len(labels)), (labels != TRUE).sum()) - (labels == FALSE).sum())
+        assert not (cleaned == NOISY).any()
+        assert (cleaned == CLEAN).sum() == (labels == CLEAN).sum()
+        unknown = (labels == UNLABELLED).sum() - (cleaned == UNLABELLED).sum()
+        assert unknown == max(0, min(round(share * len(labels)), (labels != CLEAN).sum()) - (labels == NOISY).sum())
 
 
 def test_what_needs_labels_says_so(unlabelled, audited):

@@ -6,7 +6,7 @@ import pytest
 from recsieve.audit.evidence import gather_evidence
 from recsieve.audit.labelled import MODEL, POPULARITY, enough_labels, labels_of, learn_from_labels
 from recsieve.audit.mixed_model import fit_mixed_model
-from recsieve.data.interactions import UNKNOWN
+from recsieve.data.interactions import UNLABELLED
 from recsieve.evaluation.detection import detection
 
 
@@ -20,7 +20,7 @@ def learn(regretful, dynamics, evidence):
 
 def test_a_third_of_the_labels_finds_noise_far_better_than_none(regretful, evidence, learn, labels):
     data = labels(regretful, 0.33)
-    unknown, noise = labels_of(data) == UNKNOWN, regretful.is_false_positive
+    unknown, noise = labels_of(data) == UNLABELLED, regretful.is_false_positive
     learnt = learn(data)
     assert learnt.method == MODEL
     with_labels = detection(learnt.logits[unknown], noise[unknown])
@@ -32,7 +32,7 @@ def test_a_third_of_the_labels_finds_noise_far_better_than_none(regretful, evide
 
 def test_a_labelled_interaction_is_judged_without_its_label(regretful, learn, labels):
     data = labels(regretful, 0.33)
-    row = np.flatnonzero(labels_of(data) != UNKNOWN)[0]
+    row = np.flatnonzero(labels_of(data) != UNLABELLED)[0]
     flags = labels_of(data).copy()
     flags[row] = 1 - flags[row]
     turned = replace(data, false_positive=flags)

@@ -6,7 +6,7 @@ import torch
 from recsieve.auto import judging
 from recsieve.auto.candidates import Spec
 from recsieve.auto.judging import Judge, log_popularity, truth_of
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.evaluation import evaluate
 from recsieve.models import GMF
 from recsieve.models.blend import NOISE, Blend, Offset
@@ -71,7 +71,7 @@ def test_doubtful_rows_count_by_how_probably_they_are_no_noise():
 
 
 def test_a_label_says_more_than_a_probability_and_a_probability_more_than_nothing():
-    held_out = interactions([0, 1, 1], [2, 0, 3], [UNKNOWN, FALSE, TRUE])
+    held_out = interactions([0, 1, 1], [2, 0, 3], [UNLABELLED, NOISY, CLEAN])
     assert truth_of(held_out, np.array([0.25, 0.25, 0.25])).tolist() == [0.75, 0, 1]
     assert truth_of(held_out, None).tolist() == [1, 0, 1]
     assert truth_of(HELD_OUT, None).tolist() == [1, 1, 1, 1]

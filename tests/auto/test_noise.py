@@ -3,14 +3,14 @@ import numpy as np
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores
 from recsieve.auto.noise import NoiseEstimate, by_popularity, visible
-from recsieve.data.interactions import UNKNOWN
+from recsieve.data.interactions import UNLABELLED
 
 
 def test_only_the_share_of_labels_that_may_be_seen_is_seen(split):
     seen = visible(split, 0.5, seed=0)
     for part in ("train", "validation"):
         before, after = getattr(split, part).false_positive, getattr(seen, part).false_positive
-        shown = after != UNKNOWN
+        shown = after != UNLABELLED
         assert 0.2 < shown.mean() < 0.8
         assert (after[shown] == before[shown]).all()
     assert not visible(split, 0.0, seed=0).train.has_flags

@@ -9,7 +9,7 @@ from recsieve.audit.pair_scores import PairScores
 from recsieve.auto import Spec
 from recsieve.auto import selection as selections
 from recsieve.auto.noise import NoiseEstimate
-from recsieve.data.interactions import UNKNOWN
+from recsieve.data.interactions import UNLABELLED
 from recsieve.errors import ConfigError
 from recsieve.training import Began
 
@@ -22,7 +22,7 @@ def seen_labels(monkeypatch):
     told = []
 
     def estimate(train, seed, *, control, cache):
-        told.append(int((train.false_positive != UNKNOWN).sum()))
+        told.append(int((train.false_positive != UNLABELLED).sum()))
         rng = np.random.default_rng(seed)
         shapes = (train.n_users, train.n_items, (train.n_users, 2), (train.n_items, 2))
         pairs = PairNoise(PairScores(*(rng.normal(0, 1, shape).astype(np.float32) for shape in shapes)))

@@ -16,7 +16,7 @@ from benchmarks.measure import Agreement, Case, Disagreement, Skipped
 from benchmarks.ranking import largest_gap
 from benchmarks.reading import same_rows
 from benchmarks.training import batches_of, new_model, same_losses
-from recsieve.data.formats import read_interactions
+from recsieve.data.reading.formats import read_interactions
 from recsieve.denoisers import Truncated
 
 TINY = Effort(agree_steps=12, plain_steps=2, cdae_steps=1, plain_users=3, our_users=3, repeats=1)

@@ -5,7 +5,7 @@ import json
 import pytest
 from safetensors.torch import load_file, save_file
 
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 
 def refused(answer, *words):
@@ -274,7 +274,7 @@ def test_an_option_that_does_not_exist_is_exit_code_2(recsieve, log):
 def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log, columns, tmp_path, monkeypatch):
     import errno
 
-    from recsieve import tensor_file
+    from recsieve.storage import tensor_file
     from recsieve.training.checkpoint import load_checkpoint
 
     saved = tensor_file.save_file

@@ -5,7 +5,7 @@ import sys
 import polars as pl
 import pytest
 
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 TRAIN = ("--model", "gmf", "--epochs", 2, "--batch-size", 64)
 

@@ -10,8 +10,8 @@ from recsieve.errors import ConfigError
 from recsieve.experiments.settings import ComparisonConfig, TuningConfig
 from recsieve.models import MODELS
 from recsieve.objectives import OBJECTIVES
-from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
+from recsieve.storage.run_folder import RunFolder
 
 
 def test_every_option_of_every_model_objective_and_strategy_is_one_of_the_command_line():

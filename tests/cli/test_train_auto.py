@@ -3,7 +3,7 @@
 import json
 
 from recsieve.reporting.choice import choice_lines
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 
 def test_a_choice_is_printed_written_on_the_page_and_used(recsieve, log, columns, tmp_path):

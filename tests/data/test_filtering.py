@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recsieve.data.filtering import k_core
-from recsieve.data.formats import read_interactions
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
+from recsieve.data.reading.formats import read_interactions
 from recsieve.data.repeats import merge_repeats
 from recsieve.errors import ConfigError, DataError
 
 ROW = st.tuples(
-    st.integers(0, 3), st.integers(0, 3), st.sampled_from([TRUE, FALSE, UNKNOWN]), st.integers(0, 9), st.integers(0, 9)
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.sampled_from([CLEAN, NOISY, UNLABELLED]),
+    st.integers(0, 9),
+    st.integers(0, 9),
 )
 
 
@@ -54,7 +58,7 @@ def slow_k_core(pairs, k):
 
 
 def test_a_0_core_is_all_and_a_negative_one_is_refused():
-    data = interactions([(0, 0, TRUE, 1, 1)])
+    data = interactions([(0, 0, CLEAN, 1, 1)])
     assert k_core(data, 0) is data
     with pytest.raises(ConfigError, match="k_core is -1"):
         k_core(data, -1)

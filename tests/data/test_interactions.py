@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.interactions import CSR, FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, CSR, NOISY, UNLABELLED, Interactions
 from recsieve.errors import DataError
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)))
@@ -39,7 +39,7 @@ def test_a_union_holds_the_pairs_of_both(first, second):
 
 
 def test_flags_say_what_is_known():
-    data = interactions(np.array([FALSE, TRUE, UNKNOWN], np.int8))
+    data = interactions(np.array([NOISY, CLEAN, UNLABELLED], np.int8))
     assert data.is_false_positive.tolist() == [True, False, False]
     assert data.to_frame()["false_positive"].to_list() == [True, False, None]
     assert data.has_flags

@@ -5,7 +5,7 @@ import logging
 import polars as pl
 import pytest
 
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED
 from recsieve.data.labelling import false_positive_flags
 from recsieve.errors import DataError
 
@@ -23,19 +23,19 @@ FRAME = pl.DataFrame(
 @pytest.mark.parametrize(
     ("rule", "flags"),
     [
-        ("rating < 3", [FALSE, TRUE, UNKNOWN, UNKNOWN]),
-        ("rating between 4 and 5", [TRUE, FALSE, UNKNOWN, UNKNOWN]),
-        ("skipped", [FALSE, TRUE, UNKNOWN, TRUE]),
-        ("returned", [TRUE, FALSE, TRUE, TRUE]),
-        ("not returned", [FALSE, TRUE, FALSE, FALSE]),
-        ("rating < 3 or returned", [FALSE, FALSE, UNKNOWN, UNKNOWN]),
-        ("rating < 3 OR skipped", [FALSE, TRUE, UNKNOWN, UNKNOWN]),
-        ("rating < 3 and returned", [TRUE, TRUE, TRUE, TRUE]),
-        ("comment = 'select from good'", [TRUE, FALSE, UNKNOWN, TRUE]),
-        ('"dwell seconds" < 10', [FALSE, FALSE, TRUE, TRUE]),
-        ("rating is null", [TRUE, TRUE, FALSE, FALSE]),
-        ("rating < avg(rating)", [FALSE, TRUE, UNKNOWN, UNKNOWN]),
-        ("case when returned = 1 then 1 else 0 end", [TRUE, FALSE, TRUE, TRUE]),
+        ("rating < 3", [NOISY, CLEAN, UNLABELLED, UNLABELLED]),
+        ("rating between 4 and 5", [CLEAN, NOISY, UNLABELLED, UNLABELLED]),
+        ("skipped", [NOISY, CLEAN, UNLABELLED, CLEAN]),
+        ("returned", [CLEAN, NOISY, CLEAN, CLEAN]),
+        ("not returned", [NOISY, CLEAN, NOISY, NOISY]),
+        ("rating < 3 or returned", [NOISY, NOISY, UNLABELLED, UNLABELLED]),
+        ("rating < 3 OR skipped", [NOISY, CLEAN, UNLABELLED, UNLABELLED]),
+        ("rating < 3 and returned", [CLEAN, CLEAN, CLEAN, CLEAN]),
+        ("comment = 'select from good'", [CLEAN, NOISY, UNLABELLED, CLEAN]),
+        ('"dwell seconds" < 10', [NOISY, NOISY, CLEAN, CLEAN]),
+        ("rating is null", [CLEAN, CLEAN, NOISY, NOISY]),
+        ("rating < avg(rating)", [NOISY, CLEAN, UNLABELLED, UNLABELLED]),
+        ("case when returned = 1 then 1 else 0 end", [CLEAN, NOISY, CLEAN, CLEAN]),
     ],
 )
 def test_a_rule_marks_what_it_says_and_leaves_unknown_what_is_missing(rule, flags):
@@ -61,5 +61,5 @@ def test_a_rule_that_marks_everything_is_refused():
 def test_a_rule_that_marks_nothing_is_warned_about(caplog):
     with caplog.at_level(logging.WARNING):
         flags = false_positive_flags(pl.DataFrame({"rating": [4, 5]}), "rating < 3")
-    assert flags.tolist() == [TRUE, TRUE]
+    assert flags.tolist() == [CLEAN, CLEAN]
     assert "marks none of 2" in caplog.text

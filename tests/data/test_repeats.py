@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.formats import read_interactions
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.data.loading import load_log, load_split
+from recsieve.data.reading.formats import read_interactions
 from recsieve.data.repeats import REPEATS, merge_repeats
 from recsieve.errors import ConfigError
 
-LABEL = st.sampled_from([TRUE, FALSE, UNKNOWN])
+LABEL = st.sampled_from([CLEAN, NOISY, UNLABELLED])
 ROW = st.tuples(st.integers(0, 3), st.integers(0, 3), LABEL, st.integers(0, 9), st.integers(0, 9))
 EVENTS = pl.DataFrame(
     {"user": [1, 1, 1, 2, 2], "item": [7, 7, 8, 7, 7], "event": ["view", "return", "view", "return", "buy"]}
@@ -31,14 +31,14 @@ def interactions(rows):
 
 def expected_label(repeats, labels, times):
     """The label that a pair should have, said the long way."""
-    known = [label for label in labels if label != UNKNOWN]
+    known = [label for label in labels if label != UNLABELLED]
     if not known:
-        return UNKNOWN
+        return UNLABELLED
     if repeats == "last":
         latest = sorted(range(len(labels)), key=lambda row: times[row])  # stable: of equal times the later row
-        return next(labels[row] for row in reversed(latest) if labels[row] != UNKNOWN)
+        return next(labels[row] for row in reversed(latest) if labels[row] != UNLABELLED)
     enough = {"any": 1, "majority": len(known) // 2 + 1}.get(repeats, len(known))
-    return FALSE if known.count(FALSE) >= enough else TRUE
+    return NOISY if known.count(NOISY) >= enough else CLEAN
 
 
 @pytest.mark.parametrize("repeats", REPEATS)
@@ -58,7 +58,7 @@ def test_a_merged_pair_has_the_label_weight_and_time_that_its_rows_give_it(repea
 
 
 def test_data_without_repeats_stays_the_same_object():
-    data = interactions([(0, 0, TRUE, 1, 1), (0, 1, TRUE, 1, 1)])
+    data = interactions([(0, 0, CLEAN, 1, 1), (0, 1, CLEAN, 1, 1)])
     assert merge_repeats(data) is data
 
 

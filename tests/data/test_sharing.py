@@ -9,7 +9,7 @@ from recsieve.data.loading import load_split
 from recsieve.data.sharing import distinct_ids, in_order, nth_smallest, renumbered, share_out
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DataError
-from recsieve.run_folder import PARTS, RunFolder
+from recsieve.storage.run_folder import PARTS, RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recsieve.data.filtering import pair_keys
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.data.repeats import merge_repeats
 from recsieve.data.splitting import Split, SplitReport, make_disjoint, split_interactions
 from recsieve.errors import ConfigError, DataError
@@ -17,7 +17,7 @@ HOW = ("random", "time", "leave-last-out")
 
 def interactions(rows, n=6):
     """Interactions from (user, item, flag, time)."""
-    columns = np.array([(*row, TRUE, 0)[:4] if len(row) == 2 else row for row in rows], np.int64).reshape(-1, 4).T
+    columns = np.array([(*row, CLEAN, 0)[:4] if len(row) == 2 else row for row in rows], np.int64).reshape(-1, 4).T
     codes = columns.astype(np.int32)
     ids = pl.Series(range(n))
     return Interactions(codes[0], codes[1], ids, ids, columns[2].astype(np.int8), None, columns[3].copy())
@@ -32,7 +32,7 @@ def parts(split):
 
 
 ROWS = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([TRUE, FALSE, UNKNOWN]), st.integers(0, 9)),
+    st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([CLEAN, NOISY, UNLABELLED]), st.integers(0, 9)),
     min_size=1,
 )
 
@@ -105,13 +105,13 @@ def test_a_split_by_time_never_trains_on_what_comes_later(rows):
 
 
 def test_a_split_by_time_cuts_at_the_given_shares():
-    data = interactions([(time % 6, time // 6, TRUE, time) for time in range(20)])
+    data = interactions([(time % 6, time // 6, CLEAN, time) for time in range(20)])
     split = split_interactions(data, "time")
     assert [part.time.tolist() for part in parts(split)[:3]] == [list(range(16)), [16, 17], [18, 19]]
 
 
 def test_leave_last_out_takes_the_last_two_of_each_user_and_a_tie_goes_by_the_order_of_rows():
-    data = interactions([(0, 0, TRUE, 5), (0, 1, TRUE, 9), (0, 2, TRUE, 9), (0, 3, TRUE, 1), (1, 0, TRUE, 1)])
+    data = interactions([(0, 0, CLEAN, 5), (0, 1, CLEAN, 9), (0, 2, CLEAN, 9), (0, 3, CLEAN, 1), (1, 0, CLEAN, 1)])
     split = split_interactions(data, "leave-last-out")
     assert pairs(split.test) == [(0, 2)]
     assert pairs(split.validation) == [(0, 1)]
@@ -120,7 +120,7 @@ def test_leave_last_out_takes_the_last_two_of_each_user_and_a_tie_goes_by_the_or
 
 @pytest.mark.parametrize("how", HOW)
 def test_a_part_with_ratio_zero_stays_empty(how):
-    data = interactions([(user, item, TRUE, user + item) for user in range(6) for item in range(6)])
+    data = interactions([(user, item, CLEAN, user + item) for user in range(6) for item in range(6)])
     without_test = split_interactions(data, how, (0.8, 0.2, 0))
     without_validation = split_interactions(data, how, (0.8, 0, 0.2))
     assert len(without_test.test) == len(without_validation.validation) == 0
@@ -155,7 +155,7 @@ def test_the_earlier_part_keeps_a_shared_pair_and_that_is_told():
     split = Split.from_parts(
         interactions([(0, 0), (0, 1)]),
         interactions([(0, 1), (0, 2)]),
-        interactions([(0, 0), (0, 2), (0, 3), (0, 4, FALSE, 0), (0, 3, FALSE, 0), (0, 1, FALSE, 0)]),
+        interactions([(0, 0), (0, 2), (0, 3), (0, 4, NOISY, 0), (0, 3, NOISY, 0), (0, 1, NOISY, 0)]),
     )
     made, report = make_disjoint(split)
     assert [pairs(part) for part in parts(made)] == [[(0, 0), (0, 1)], [(0, 2)], [(0, 3)], [(0, 4)]]

@@ -6,8 +6,8 @@ import sys
 import polars as pl
 import pytest
 
-from recsieve.data.formats import read_interactions
 from recsieve.data.interactions import Interactions
+from recsieve.data.reading.formats import read_interactions
 from recsieve.data.statistics import describe, fingerprint
 
 FRAME = pl.DataFrame({"user": ["a", "a", "b"], "item": [1, 2, 1], "rating": [1, None, 5], "time": [1, 2, 3]})
@@ -66,7 +66,7 @@ def test_the_fingerprint_tells_ids_apart_that_run_together():
 
 def test_the_fingerprint_is_the_same_in_another_process():
     code = (
-        "import polars as pl; from recsieve.data.formats import read_interactions as read;"
+        "import polars as pl; from recsieve.data.reading.formats import read_interactions as read;"
         "from recsieve.data.statistics import fingerprint;"
         "print(fingerprint(read(pl.DataFrame({'user': ['a', 'b'], 'item': [1, 2]}))))"
     )

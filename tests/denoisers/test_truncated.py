@@ -69,6 +69,6 @@ def test_as_many_as_all_positives_may_go_but_no_negative():
 @pytest.mark.parametrize(
     "options", [{"max_drop_rate": 1.0}, {"max_drop_rate": -0.1}, {"ramp_steps": 0}, {"fidelity": "x"}]
 )
-def test_a_knob_out_of_range_says_what_it_means(options):
+def test_an_option_out_of_range_says_what_it_means(options):
     with pytest.raises(ConfigError, match="give"):
         Truncated(**options)

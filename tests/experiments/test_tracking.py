@@ -7,7 +7,7 @@ from recsieve.errors import ConfigError
 from recsieve.experiments import tracking
 from recsieve.experiments.run import train_split
 from recsieve.experiments.tracking import Follower, log_run, logging_to, make_tracker
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 from recsieve.studies import compare as compare_split
 from recsieve.training import Began, Trained, Validated
 
@@ -42,7 +42,7 @@ def test_tensorboard_has_the_curves_and_results_of_each_run_of_a_comparison(in_t
     assert found["test/ndcg@20"][-1][1] == pytest.approx(run.read_metrics()["test"]["ndcg@20"])
 
 
-def test_mlflow_has_each_run_once_with_its_knobs_and_results(in_this_process, split, tiny, tmp_path, mlflow):
+def test_mlflow_has_each_run_once_with_its_hyperparameters_and_results(in_this_process, split, tiny, tmp_path, mlflow):
     compare_split(split, tmp_path / "out", **tiny)
     for _ in range(2):  # runs that were made before are sent too, but not twice
         compare_split(split, tmp_path / "out", log="mlflow", **tiny)

@@ -6,7 +6,7 @@ from recsieve.experiments.config import Noise, make_config
 from recsieve.experiments.plan import plan
 from recsieve.experiments.trial import run_trial, without_known_noise
 from recsieve.recommender import Recommender
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 
 @pytest.fixture

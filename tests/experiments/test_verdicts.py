@@ -7,11 +7,11 @@ are not, to drop unpopular ones helps without any noise.
 
 import pytest
 
-from recsieve.data.simulation import simulate
-from recsieve.data.world import write_world
-from recsieve.data.world_config import WorldConfig
 from recsieve.experiments.compare import run_comparison
 from recsieve.experiments.config import make_config
+from recsieve.simulation.config import WorldConfig
+from recsieve.simulation.simulate import simulate
+from recsieve.simulation.world import write_world
 
 WORLD = WorldConfig(600, 300, 18_000, 5_400, n_topics=16, popularity_skew=0, activity_skew=0.2)
 BUDGET = {

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from recsieve.group import join
+from recsieve.communicator import join
 from tests.golden.cases import ON_TWO_RANKS
 from tests.golden.run import run
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve import Recommender
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
 from recsieve.data.splitting import Split
-from recsieve.group import ALONE, Group
 from recsieve.training import Event, Trained, Validated
 from tests.golden.cases import STRATEGIES, Case
 
@@ -47,7 +47,9 @@ class Stopped(Exception):
     pass
 
 
-def fit(case: Case, log: Log, group: Group, seen: Callable[[int, str, float], None], **how: Any) -> Iterable[Tensor]:
+def fit(
+    case: Case, log: Log, group: Communicator, seen: Callable[[int, str, float], None], **how: Any
+) -> Iterable[Tensor]:
     """Train as a case says, telling the loss and the score at each step; gives the weights that are kept."""
 
     def progress(event: Event) -> None:
@@ -84,7 +86,7 @@ def make_log(case: Case) -> Log:
     return Log(users, items, is_noise, weights if case.weights else None, held_out)
 
 
-def run(case: Case, group: Group = ALONE, checkpoint: Path | None = None) -> Trace:
+def run(case: Case, group: Communicator = SINGLE_PROCESS, checkpoint: Path | None = None) -> Trace:
     """The trace of a case; with a checkpoint, a file to write, that of a run which was stopped and gone on with."""
     seen: dict[str, dict[int, float]] = {"losses": {}, "scores": {}}
 

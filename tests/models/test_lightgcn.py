@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
+from recsieve.communicator import Communicator
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
-from recsieve.group import Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import LightGCN, Run
 from recsieve.models.lightgcn import normalised_graph
@@ -168,7 +168,7 @@ def test_an_item_is_most_like_itself(small_data):
 
 
 def test_ranks_that_have_some_profiles_each_are_refused_in_one_line(split):
-    shared: Interactions = replace(split.train, group=Group(0, 2))
+    shared: Interactions = replace(split.train, group=Communicator(0, 2))
     learner, run = fit(split.train)
     with pytest.raises(ConfigError, match="2 ranks have some each: start it without torchrun"):
         learner.begin(replace(split, train=shared), run)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from recsieve.communicator import Communicator
 from recsieve.denoisers import KeepAll, NegativeFeedback, Truncated
 from recsieve.errors import ConfigError, DataError, RunError
-from recsieve.group import Group
 from recsieve.models.ease import EASE
 from recsieve.models.ials import IALS
 from recsieve.models.itemknn import ItemKNN
@@ -115,7 +115,7 @@ def test_the_number_of_threads_changes_no_bit(learner, fit, weighted):
 @each
 def test_several_processes_are_refused(learner, split):
     with pytest.raises(ConfigError, match="fitted by one process, but 2 were started"):
-        learner.begin(split, Run(0, lambda context: KeepAll(), Group(0, 2)))
+        learner.begin(split, Run(0, lambda context: KeepAll(), Communicator(0, 2)))
 
 
 @each

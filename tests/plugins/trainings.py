@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from recsieve.checking import make_settings
+from recsieve.communicator import join
 from recsieve.errors import RecsieveError
 from recsieve.experiments.run import DataSource, train_and_save
-from recsieve.group import join
 
 
 def die_after(events):

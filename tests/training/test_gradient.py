@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from recsieve.communicator import SINGLE_PROCESS
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import DENOISERS, Context, EpochMemory, KeepAll, LossBatch, NextEpoch, make_denoiser
 from recsieve.errors import ConfigError, RunError
-from recsieve.group import ALONE
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS, Model
 from recsieve.objectives import OBJECTIVES, make_objective
@@ -346,7 +346,7 @@ def test_the_ranks_tell_a_strategy_together_what_one_process_does(small_data, in
     def train(group):
         return drive(looking(share_out(data, group), asks, "exact", epochs=2))
 
-    alone = train(ALONE)
+    alone = train(SINGLE_PROCESS)
     for fitting in in_ranks(2, train):
         assert torch.equal(weights(fitting), weights(alone))
         for seen, other in zip(fitting.loss.denoiser.seen, alone.loss.denoiser.seen, strict=True):

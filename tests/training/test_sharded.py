@@ -13,14 +13,14 @@ from safetensors.torch import load_file
 from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log, with_short_ramp
 from recsieve import Recommender
 from recsieve.checking import make_settings
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.evaluation import evaluate
-from recsieve.group import ALONE, Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
-from recsieve.run_folder import RunFolder
 from recsieve.sampling import Sampler
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training.gradient import context_of
 from recsieve.training.sharded import check_ranks
 from recsieve.training.steps import weigh_batch
@@ -135,13 +135,13 @@ def test_a_run_that_was_killed_goes_on_with_another_number_of_ranks(log_file, tm
 
 def test_without_ranks_an_error_says_to_start_some():
     with pytest.raises(ConfigError, match="start several by torchrun"):
-        check_ranks(ALONE)
+        check_ranks(SINGLE_PROCESS)
 
 
 def test_without_torchrec_an_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("recsieve.training.sharded.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="needs TorchRec: install it"):
-        check_ranks(Group(0, 2))
+        check_ranks(Communicator(0, 2))
 
 
 def test_a_model_that_reads_whole_profiles_is_refused():

@@ -1,4 +1,4 @@
-"""Figure 8: metrics against each of the three knobs."""
+"""Figure 8: metrics against each of the three hyperparameters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from research.paper.reports.marks import HEIGHT, colour
 from research.paper.reports.report import Figure, Report, metric_name, model_name, percent
 
 ABOUT = (
-    "Each knob varied with the others at their preset; bars are the standard deviation over the seeds, the dashed line "
-    "is CE. Chosen by {by}. The values of ε_N are the paper's; for other data they stand for the same share of the "
-    "training."
+    "Each hyperparameter varied with the others at their preset; bars are the standard deviation over the seeds, the "
+    "dashed line is CE. Chosen by {by}. The values of ε_N are the paper's; for other data they stand for the same "
+    "share of the training."
 )
 
 
@@ -26,18 +26,22 @@ def report(result: Mapping[str, Any]) -> Report:
         for model in dict.fromkeys(row["model"] for row in rows):
             plain = next(p for p in entry["plain"] if p["model"] == model and p["select_by"] == select_by)[metric]
             of_model = [row for row in rows if row["model"] == model]
-            for number, knob in enumerate(dict.fromkeys(row["knob"] for row in of_model)):
-                points = [row for row in of_model if row["knob"] == knob]
+            for number, hyperparameter in enumerate(dict.fromkeys(row["hyperparameter"] for row in of_model)):
+                points = [row for row in of_model if row["hyperparameter"] == hyperparameter]
                 title = f"{entry['data']['name']}, {model_name(model)}+{points[0]['method']}"
-                charts[f"{entry['data']['name']}-{model}-{number + 1}"] = _chart(points, plain, knob, metric, title)
+                charts[f"{entry['data']['name']}-{model}-{number + 1}"] = _chart(
+                    points, plain, hyperparameter, metric, title
+                )
                 found.append(_sentence(title, points, plain, metric))
     return Report(found, [Figure("Sensitivity", charts, [ABOUT.format(by=select_by)])])
 
 
-def _chart(rows: Sequence[Mapping[str, Any]], plain: Mapping[str, float], knob: str, metric: str, title: str) -> Any:
+def _chart(
+    rows: Sequence[Mapping[str, Any]], plain: Mapping[str, float], hyperparameter: str, metric: str, title: str
+) -> Any:
     values = [
         {
-            "knob": f"{row['value']:g}",
+            "at": f"{row['value']:g}",
             "value": row[metric]["mean"],
             "low": row[metric]["mean"] - row[metric]["sd"],
             "high": row[metric]["mean"] + row[metric]["sd"],
@@ -46,7 +50,7 @@ def _chart(rows: Sequence[Mapping[str, Any]], plain: Mapping[str, float], knob: 
         for row in rows
     ]
     chart = alt.Chart(alt.Data(values=values))
-    x = alt.X("knob:N", sort=None, title=knob, axis=alt.Axis(labelAngle=0))
+    x = alt.X("at:N", sort=None, title=hyperparameter, axis=alt.Axis(labelAngle=0))
     y = alt.Y("value:Q", title=metric_name(metric), scale=alt.Scale(zero=False))
     lines = chart.mark_line(point=True, strokeWidth=2).encode(x=x, y=y, color=colour())
     bars = chart.mark_rule(opacity=0.6).encode(x=x, y=alt.Y("low:Q", title=metric_name(metric)), y2="high:Q")
@@ -59,4 +63,5 @@ def _sentence(title: str, rows: Sequence[Mapping[str, Any]], plain: Mapping[str,
     best = max(rows, key=lambda row: row[metric]["mean"])
     worst = min(rows, key=lambda row: row[metric]["mean"])
     told = [f"{row['value']:g} ({percent(100 * (row[metric]['mean'] / plain['mean'] - 1))})" for row in (best, worst)]
-    return f"{title}: {metric_name(metric)} against CE's is best at {rows[0]['knob']} = {told[0]}, worst at {told[1]}."
+    name = rows[0]["hyperparameter"]
+    return f"{title}: {metric_name(metric)} against CE's is best at {name} = {told[0]}, worst at {told[1]}."

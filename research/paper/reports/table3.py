@@ -41,7 +41,9 @@ def measured_table(entry: Mapping[str, Any], select_by: str) -> Table:
         gain = gains.get((cell["model"], cell["method"]))
         told = "" if gain is None else f"{percent(gain['mean'])} ± {gain['sd']:.2f}"
         epoch = f"{cell['chosen_epoch'][select_by]['mean']:.1f} of {cell['epochs']}"
-        rows.append([cell_name(cell["model"], cell["method"]), *values, told, epoch, knobs(cell["knobs"])])
+        rows.append(
+            [cell_name(cell["model"], cell["method"]), *values, told, epoch, hyperparameters(cell["hyperparameters"])]
+        )
     header = ("", *(metric_name(metric) for metric in metrics), "RI", "epoch chosen", "settings")
     return Table(f"{entry['data']['name']}, chosen by {SELECTIONS[select_by]}", header, rows, [entry["data"]["about"]])
 
@@ -51,7 +53,7 @@ def _value(cell: Mapping[str, Any], metric: str, select_by: str) -> str:
     return plus_minus(cell["ours"][select_by][metric]) + (f" ({beside[metric]:.4f})" if beside else "")
 
 
-def knobs(values: Mapping[str, Any]) -> str:
+def hyperparameters(values: Mapping[str, Any]) -> str:
     """The settings of a cell, in the paper's symbols."""
     symbols = {"max_drop_rate": "ε_max", "ramp_steps": "ε_N", "beta": "β", "false_positive_weight": "weight"}
     return ", ".join(f"{symbols[name]} {value:,}" for name, value in values.items() if name in symbols)

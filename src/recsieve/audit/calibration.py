@@ -26,7 +26,7 @@ class Line:
         return self.slope * np.asarray(logits, np.float64) + self.intercept
 
 
-def fit_line(logits: NDArray, noise: NDArray[np.bool_], slope: float = 1.0, precision: float = 1.0) -> Line:
+def platt_scaling(logits: NDArray, noise: NDArray[np.bool_], slope: float = 1.0, precision: float = 1.0) -> Line:
     """The line under which the labels are most likely; a slope that they do not determine stays near the given one."""
     columns = np.stack([logits, np.ones(len(logits))], axis=1).astype(np.float64)
     prior, precisions = np.array([slope, 0.0]), np.array([precision, 1e-3])
@@ -43,8 +43,8 @@ def fit_line(logits: NDArray, noise: NDArray[np.bool_], slope: float = 1.0, prec
 
 def calibrate(logits: NDArray, noise: NDArray[np.bool_]) -> Line:
     """The line that makes out-of-fold logits mean what they say, without turning their order round."""
-    line = fit_line(logits, noise, precision=CAUTION)
-    return line if line.slope >= LEAST_SLOPE else fit_line(logits, noise, slope=LEAST_SLOPE, precision=1e6)
+    line = platt_scaling(logits, noise, precision=CAUTION)
+    return line if line.slope >= LEAST_SLOPE else platt_scaling(logits, noise, slope=LEAST_SLOPE, precision=1e6)
 
 
 def calibration(probability: NDArray, noise: NDArray[np.bool_]) -> dict[str, Any]:

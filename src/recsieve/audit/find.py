@@ -13,7 +13,7 @@ from recsieve.audit.reasons import reasons_with_labels, reasons_without_labels
 from recsieve.audit.result import Audit
 from recsieve.audit.summary import summarise
 from recsieve.audit.tables import interaction_table, label_counts, shown_table, typical_curves
-from recsieve.data.interactions import FALSE, UNKNOWN, Interactions
+from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 from recsieve.data.repeats import merge_repeats
 from recsieve.errors import DataError
 from recsieve.progress import Advanced, Progress, unheard
@@ -28,7 +28,7 @@ def find_noisy_interactions(
 ) -> Audit:
     """Rank interactions by how probably they are noise, with reasons.
 
-    What `data.false_positive` says of some interactions is learnt from; of those it leaves UNKNOWN, a probability is
+    What `data.false_positive` says of some interactions is learnt from; of those it leaves UNLABELLED, a probability is
     told if there are labels enough. With `cache`, a folder, trainings that have ended are not repeated.
     """
     data = merge_repeats(data)
@@ -59,8 +59,8 @@ def find_noisy_interactions(
         scores, probability, reasons = evidence.suspicion(), None, reasons_without_labels(evidence)
     else:
         scores = labelled.probability.astype(np.float32)
-        probability = np.where(flags == UNKNOWN, scores, flags == FALSE).astype(np.float32)
-        overall = float((flags == FALSE).sum() / (flags != UNKNOWN).sum())
+        probability = np.where(flags == UNLABELLED, scores, flags == NOISY).astype(np.float32)
+        overall = float((flags == NOISY).sum() / (flags != UNLABELLED).sum())
         reasons = reasons_with_labels(evidence, labelled.parts, counts, overall)
     table = interaction_table(data, flags, scores, probability, evidence, counts, reasons)
     some = np.random.default_rng(seed).permutation(len(data))[:TYPICAL]

@@ -19,7 +19,7 @@ from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores
 from recsieve.audit.result import Audit
 from recsieve.audit.tables import group_table
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
 from recsieve.lock import is_begun
@@ -87,8 +87,8 @@ def _interactions(table: pl.DataFrame, folder: Path) -> Interactions:
     optional: dict[str, Any] = {name: table[name].to_numpy() for name in ("weight", "time") if name in table.columns}
     labels = table["labelled_noise"]
     if labels.null_count() < len(labels):
-        numbers = {True: FALSE, False: TRUE}
-        flags = labels.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8)
+        numbers = {True: NOISY, False: CLEAN}
+        flags = labels.replace_strict(numbers, default=UNLABELLED, return_dtype=pl.Int8)
         optional["false_positive"] = flags.to_numpy()
     return Interactions(
         _codes(table["user"], user_ids), _codes(table["item"], item_ids), user_ids, item_ids, **optional

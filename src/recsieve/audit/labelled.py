@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recsieve.audit.calibration import calibrate, calibration, fit_line
+from recsieve.audit.calibration import calibrate, calibration, platt_scaling
 from recsieve.audit.dynamics import Dynamics
 from recsieve.audit.evidence import Evidence
 from recsieve.audit.mixed_model import LEANING, Design, fit_mixed_model
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores, add_scores
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.detection import detection
 
 MODEL, POPULARITY = "mixed model", "popularity"
@@ -53,13 +53,13 @@ class Labelled:
 
 
 def labels_of(data: Interactions) -> NDArray[np.int8]:
-    """The flags of all interactions, UNKNOWN where there is none."""
-    return np.full(len(data), UNKNOWN, np.int8) if data.false_positive is None else data.false_positive
+    """The flags of all interactions, UNLABELLED where there is none."""
+    return np.full(len(data), UNLABELLED, np.int8) if data.false_positive is None else data.false_positive
 
 
 def enough_labels(data: Interactions) -> bool:
     """Whether there are enough labels of both kinds to learn from and to judge what was learnt."""
-    noise, known = data.is_false_positive.sum(), (labels_of(data) != UNKNOWN).sum()
+    noise, known = data.is_false_positive.sum(), (labels_of(data) != UNLABELLED).sum()
     return bool(min(noise, known - noise) >= FEWEST)
 
 
@@ -69,7 +69,7 @@ def learn_from_labels(
     """Fit the mixed model, or popularity alone where cross-validation on the labels does not prefer the model."""
     own = _Standard.of(evidence.held_out_logit)
     learner = _Learner(data, own(evidence.held_out_logit), make_design(data, dynamics))
-    rows = np.flatnonzero(labels_of(data) != UNKNOWN)
+    rows = np.flatnonzero(labels_of(data) != UNLABELLED)
     noise = data.is_false_positive[rows]
     fold = np.random.default_rng(seed).permutation(np.arange(len(rows)) % FOLDS)
     judged = {method: np.empty(len(rows)) for method in (MODEL, POPULARITY)}
@@ -125,7 +125,7 @@ class _Learner:
             model = fit_mixed_model(self._design, users, items, self._own[rows], noise)
             return Fit(model.scores, model.slope)
         popularity = self._design.items[:, 0]
-        line = fit_line(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
+        line = platt_scaling(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
         nothing = np.zeros((1, 1), np.float32)
         scores = PairScores(
             np.full(self._data.n_users, line.intercept, np.float32),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recsieve.audit.labelled import labels_of
 from recsieve.audit.pair_noise import PairNoise
-from recsieve.data.interactions import FALSE, TRUE, Interactions
+from recsieve.data.interactions import CLEAN, NOISY, Interactions
 from recsieve.errors import ConfigError, DataError
 
 
@@ -50,10 +50,10 @@ class Audit:
         part = _check("share", share)
         labels = labels_of(self.data)
         suspicion = self.scores if self.probability is None else self.probability
-        suspicion = np.select([labels == FALSE, labels == TRUE], [np.inf, -np.inf], suspicion)
+        suspicion = np.select([labels == NOISY, labels == CLEAN], [np.inf, -np.inf], suspicion)
         kept = np.ones(len(labels), bool)
         kept[np.argsort(-suspicion, kind="stable")[: round(part * len(kept))]] = False
-        return self.data.take((kept | (labels == TRUE)) & (labels != FALSE))
+        return self.data.take((kept | (labels == CLEAN)) & (labels != NOISY))
 
     def _probability(self, why: str) -> NDArray[np.float32]:
         if self.probability is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recsieve.audit.evidence import MOSTLY_POPULARITY, Evidence, popularity_share
 from recsieve.audit.labelled import FEWEST, POPULARITY, Labelled, labels_of
 from recsieve.audit.share import noise_share
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 
 PERIODS = 20
 TENTHS = 10
@@ -24,7 +24,7 @@ def summarise(
 ) -> dict[str, Any]:
     """Everything that the page shows first, with the notes that a reader must see at the top."""
     flags = labels_of(data)
-    known = flags != UNKNOWN
+    known = flags != UNLABELLED
     facts: dict[str, Any] = {
         "users": int((data.user_counts() > 0).sum()),
         "items": int((data.item_counts() > 0).sum()),
@@ -43,7 +43,7 @@ def summarise(
 
 
 def _noise_share(data: Interactions, labelled: Labelled | None) -> dict[str, float] | None:
-    known = labels_of(data) != UNKNOWN
+    known = labels_of(data) != UNLABELLED
     if known.sum() < 2:
         return None
     noise = data.is_false_positive[known]
@@ -143,7 +143,13 @@ def _groups(
 ) -> list[dict[str, Any]]:
     flags = labels_of(data)
     frame = pl.DataFrame(
-        {"group": group, "value": values, "score": scores, "known": flags != UNKNOWN, "noise": data.is_false_positive}
+        {
+            "group": group,
+            "value": values,
+            "score": scores,
+            "known": flags != UNLABELLED,
+            "noise": data.is_false_positive,
+        }
     )
     found = frame.group_by("group").agg(
         low=pl.col("value").min(),

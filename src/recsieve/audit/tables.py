@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from recsieve.audit.dynamics import CURVE, Dynamics
 from recsieve.audit.evidence import Evidence, adjusted_for_popularity
-from recsieve.data.interactions import FALSE, UNKNOWN, Interactions
+from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 
 SHOWN = 2_000  # interactions of which more is written down
 ALIKE = 5  # items of the same profile that are told of each
@@ -24,7 +24,7 @@ def interaction_table(
     reasons: pl.Series,
 ) -> pl.DataFrame:
     """A row for each interaction, what is not labelled and most suspicious first; `row` is its place in the data."""
-    known = flags != UNKNOWN
+    known = flags != UNLABELLED
     ranked = ~known if not known.all() else np.ones(len(data), bool)
     order = np.lexsort((-scores, ~ranked))
     rank = np.zeros(len(data), np.int32)
@@ -36,7 +36,7 @@ def interaction_table(
         "noise_score": scores,
         "popularity_adjusted": adjusted_for_popularity(scores, evidence.popularity),
         "probability": pl.Series([None] * len(data), dtype=pl.Float32) if probability is None else probability,
-        "labelled_noise": pl.Series(flags == FALSE).zip_with(pl.Series(known), pl.Series([None], dtype=pl.Boolean)),
+        "labelled_noise": pl.Series(flags == NOISY).zip_with(pl.Series(known), pl.Series([None], dtype=pl.Boolean)),
         "reason": reasons,
         "popularity": evidence.popularity,
         "activity": evidence.activity,
@@ -55,7 +55,7 @@ def interaction_table(
 
 def label_counts(data: Interactions, flags: NDArray[np.int8]) -> pl.DataFrame:
     """How many labels the item and the user of each interaction have, and how many of noise, its own left out."""
-    known, noise = flags != UNKNOWN, flags == FALSE
+    known, noise = flags != UNLABELLED, flags == NOISY
     counts = {}
     for of, codes, n in (("item", data.items, data.n_items), ("user", data.users, data.n_users)):
         counts[f"{of}_labelled"] = np.bincount(codes[known], minlength=n)[codes] - known
@@ -73,8 +73,8 @@ def group_table(
         {
             name: ids,
             "interactions": interactions.astype(np.int32),
-            "labelled": np.bincount(codes[flags != UNKNOWN], minlength=n).astype(np.int32),
-            "regretted": np.bincount(codes[flags == FALSE], minlength=n).astype(np.int32),
+            "labelled": np.bincount(codes[flags != UNLABELLED], minlength=n).astype(np.int32),
+            "regretted": np.bincount(codes[flags == NOISY], minlength=n).astype(np.int32),
             "mean_score": (np.bincount(codes, scores, n) / np.maximum(interactions, 1)).astype(np.float32),
         }
     )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.cores import one_thread, thread_pool
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_items, rank_scores
 from recsieve.models import Scorer
 from recsieve.models.blend import Offset, blended
@@ -128,5 +128,5 @@ def truth_of(validation: Interactions, noise: NDArray[np.floating] | None) -> ND
     truth = np.ones(len(validation)) if noise is None else 1 - noise.astype(np.float64)
     if validation.false_positive is None:
         return truth
-    known = validation.false_positive != UNKNOWN
+    known = validation.false_positive != UNLABELLED
     return np.where(known, ~validation.is_false_positive, truth)

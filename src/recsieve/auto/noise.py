@@ -16,7 +16,7 @@ from recsieve.audit.evidence import gather_evidence
 from recsieve.audit.labelled import MODEL, enough_labels, labels_of, learn_from_labels
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.audit.pair_scores import PairScores
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
 
 
@@ -40,7 +40,7 @@ def _with_labels(part: Interactions, share: float, rng: np.random.Generator) -> 
     if part.false_positive is None or share == 1:
         return part
     shown = rng.random(len(part)) < share
-    return replace(part, false_positive=np.where(shown, part.false_positive, np.int8(UNKNOWN)))
+    return replace(part, false_positive=np.where(shown, part.false_positive, np.int8(UNLABELLED)))
 
 
 def by_popularity(train: Interactions, estimate: NoiseEstimate) -> NoiseEstimate:
@@ -66,7 +66,7 @@ def estimate_noise(
     train: Interactions, seed: int, *, control: bool, cache: Path | None
 ) -> tuple[NoiseEstimate | None, str]:
     """P from the labels that there are, or None where they are too few, and what it rests on."""
-    known = labels_of(train) != UNKNOWN
+    known = labels_of(train) != UNLABELLED
     if not enough_labels(train):
         return None, f"{known.sum():,} labels are too few to learn from, so P is not known."
     dynamics = observe_training(train, seed=seed, cache=cache)

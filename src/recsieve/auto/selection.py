@@ -24,7 +24,7 @@ from recsieve.auto.data import Stage, Trust, stage_data, trust_of
 from recsieve.auto.judging import Judge, Values, log_popularity, truth_of
 from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, visible
 from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
 from recsieve.errors import DivergedError, Interrupted
 from recsieve.files import replacing, write_text
@@ -203,7 +203,7 @@ class Search:
         choice = Choice(
             chosen, by_name[best_plain(self._values)], self._without_denoising(chosen, by_name, judge),
             None if popularity is None else popularity.score, reason, criterion,
-            int((labels_of(self._split.train) != UNKNOWN).sum()), evidence, tried, planned,
+            int((labels_of(self._split.train) != UNLABELLED).sum()), evidence, tried, planned,
             self._epochs, rated,
         )  # fmt: skip
         if self._folder is not None:

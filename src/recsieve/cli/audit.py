@@ -48,9 +48,9 @@ def audit(
     from recsieve.audit.folder import TRAININGS, check_folder
     from recsieve.audit.labelled import enough_labels
     from recsieve.cli.progress import show_progress
-    from recsieve.data.columns import Names
     from recsieve.data.loading import find_parts, load_log
-    from recsieve.data.log_rows import log_rows
+    from recsieve.data.reading.columns import Names
+    from recsieve.data.reading.log_rows import log_rows
     from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
 

@@ -9,7 +9,7 @@ import typer
 from recsieve.cli.options import Json, KCore, Seed, SplitBy
 
 if TYPE_CHECKING:
-    from recsieve.data.raw.source import RawSource
+    from recsieve.data.sources.source import RawSource
 
 convert = typer.Typer(
     help="Public data sets as published, turned into train, validation and test of the paper's kind.",
@@ -34,7 +34,7 @@ def adressa(
     as_json: Json = False,
 ) -> None:
     """News clicks from the event logs of Adressa."""
-    from recsieve.data.raw.adressa import Adressa
+    from recsieve.data.sources.adressa import Adressa
 
     _convert(Adressa(source, below, unmeasured), "adressa", out, k_core, split, seed, as_json)  # type: ignore[arg-type]
 
@@ -52,7 +52,7 @@ def amazon(
     as_json: Json = False,
 ) -> None:
     """Purchases from a file of Amazon's reviews, of the 2014, 2018 or 2023 release."""
-    from recsieve.data.raw.amazon import Amazon
+    from recsieve.data.sources.amazon import Amazon
 
     _convert(Amazon(source, below), "amazon-book", out, k_core, split, seed, as_json)
 
@@ -73,7 +73,7 @@ def yelp(
     as_json: Json = False,
 ) -> None:
     """Visits to catering businesses from Yelp's open dataset."""
-    from recsieve.data.raw.yelp import CATERING, Yelp
+    from recsieve.data.sources.yelp import CATERING, Yelp
 
     _convert(Yelp(source, below, tuple(category or CATERING)), "yelp", out, k_core, split, seed, as_json)
 
@@ -89,7 +89,7 @@ def movielens(
     as_json: Json = False,
 ) -> None:
     """Movies seen from any of the MovieLens files."""
-    from recsieve.data.raw.movielens import MovieLens
+    from recsieve.data.sources.movielens import MovieLens
 
     _convert(MovieLens(source, below), None, out, k_core, split, seed, as_json)
 
@@ -98,7 +98,7 @@ def _convert(
     source: "RawSource", published: str | None, out: Path, k_core: int, split: str, seed: int, as_json: bool
 ) -> None:
     from recsieve.cli.progress import show_progress
-    from recsieve.data.raw.conversion import convert as convert_files
+    from recsieve.data.sources.conversion import convert as convert_files
 
     with show_progress("reading") as progress:
         about = convert_files(source, out, k_core=k_core, split=split, seed=seed, progress=progress)
@@ -110,8 +110,8 @@ def _convert(
 
 def _show(about: dict[str, Any], published: str | None, out: Path) -> None:
     """Print the counts of the training part, beside those of the paper's Table 2 where it has the data set."""
-    from recsieve.data.world_config import TABLE2
     from recsieve.reporting.tables import rows_table, show
+    from recsieve.simulation.config import TABLE2
 
     counts = ("users", "items", "interactions", "false_positives")
     table2 = TABLE2.get(published or "", {})

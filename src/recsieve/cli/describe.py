@@ -17,8 +17,8 @@ def describe(
 ) -> None:
     """Count users, items, interactions and false positives, as in the paper's Table 2 (of the training part)."""
     from recsieve.data.filtering import k_core as filter_core
-    from recsieve.data.formats import read_interactions
     from recsieve.data.loading import find_parts
+    from recsieve.data.reading.formats import read_interactions
     from recsieve.data.statistics import describe as statistics
     from recsieve.reporting.tables import rows_table, show
 

@@ -53,7 +53,7 @@ def recommend(
         return _write_folder(run, user, k, out, include_seen=include_seen)
     import polars as pl
 
-    from recsieve.ranked_frame import in_words
+    from recsieve.recommendations.frame import in_words
     from recsieve.recommender import Recommender
     from recsieve.reporting.export import write_frame
     from recsieve.reporting.tables import rows_table, show
@@ -84,9 +84,9 @@ def recommend(
 def _write_folder(run: Path, user: list[str] | None, k: int, out: Path, *, include_seen: bool) -> None:
     """Write the lists of all users, each rank of a group its share."""
     from recsieve.cli.progress import show_progress
-    from recsieve.group import join
-    from recsieve.list_folder import write_lists
+    from recsieve.communicator import join
     from recsieve.progress import unheard
+    from recsieve.serving.list_folder import write_lists
 
     if user:
         raise ConfigError(f"{out} is a folder of the lists of all users: leave --user out, or give a .parquet file.")

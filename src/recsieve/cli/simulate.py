@@ -22,11 +22,11 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Make a log whose true preferences are known: train, validation and test files in a folder."""
-    from recsieve.data.simulation import simulate as make_world
-    from recsieve.data.world import write_world
-    from recsieve.data.world_config import demo_world
-    from recsieve.data.world_config import like as shaped_like
     from recsieve.errors import ConfigError
+    from recsieve.simulation.config import demo_world
+    from recsieve.simulation.config import like as shaped_like
+    from recsieve.simulation.simulate import simulate as make_world
+    from recsieve.simulation.world import write_world
 
     if like is None and scale != 1.0:
         raise ConfigError(f"scale is {scale}, but there is nothing to shrink: give --like as well.")

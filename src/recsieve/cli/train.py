@@ -29,7 +29,7 @@ from recsieve.experiments.source import DataSource
 from recsieve.settings import Settings
 
 if TYPE_CHECKING:
-    from recsieve.group import Group
+    from recsieve.communicator import Communicator
     from recsieve.training import Event
 
 
@@ -52,8 +52,8 @@ def train(
 ) -> None:
     """Train one recommender on a log and write its run folder."""
     from recsieve.checking import assign_options, make_settings
+    from recsieve.communicator import join, restarts
     from recsieve.experiments.run import train_and_save
-    from recsieve.group import join, restarts
     from recsieve.recommender import DEFAULT_KS
 
     lists = {name: names(settings[name]) for name in ("candidates",) if name in settings}
@@ -88,7 +88,7 @@ def train(
 
 @contextmanager
 def _following(
-    group: Group, label: str, select_by: str, log: str | None, folder: Path
+    group: Communicator, label: str, select_by: str, log: str | None, folder: Path
 ) -> Iterator[Callable[[Event], None] | None]:
     """Show and log what happens on the first rank; the others say only what stops them."""
     from recsieve.cli.progress import training_progress

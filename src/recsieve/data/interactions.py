@@ -12,12 +12,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.codes import count, merged_values, values_by_code
 from recsieve.errors import DataError
-from recsieve.group import ALONE, Group
 
 # Values of the false-positive column.
-TRUE, FALSE, UNKNOWN = 0, 1, -1
+CLEAN, NOISY, UNLABELLED = 0, 1, -1
 COLUMNS = ("users", "items", "false_positive", "weight", "time", "rows")
 
 
@@ -78,11 +78,11 @@ class Interactions:
     items: NDArray[np.int32]
     user_ids: pl.Series  # Int64 or String, one row a code
     item_ids: pl.Series
-    false_positive: NDArray[np.int8] | None = None  # TRUE, FALSE (positive) or UNKNOWN
+    false_positive: NDArray[np.int8] | None = None  # CLEAN, NOISY (positive) or UNLABELLED
     weight: NDArray[np.float32] | None = None
     time: NDArray[np.int64] | None = None
     rows: NDArray[np.int64] | None = None  # ascending; None: all are here
-    group: Group = ALONE  # the ranks that hold the rest
+    group: Communicator = SINGLE_PROCESS  # the ranks that hold the rest
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
@@ -125,12 +125,12 @@ class Interactions:
         """Which interactions are known to be noise."""
         if self.false_positive is None:
             return np.zeros(len(self), dtype=bool)
-        return np.asarray(self.false_positive == FALSE)
+        return np.asarray(self.false_positive == NOISY)
 
     @property
     def has_flags(self) -> bool:
         """Whether it is known of any interaction if it is a false positive."""
-        return self.false_positive is not None and bool((self.false_positive != UNKNOWN).any())
+        return self.false_positive is not None and bool((self.false_positive != UNLABELLED).any())
 
     @cached_property
     def csr(self) -> CSR:
@@ -164,7 +164,9 @@ class Interactions:
         columns = {"user": self.user_ids.gather(self.users), "item": self.item_ids.gather(self.items)}
         if self.false_positive is not None:
             flag = pl.Series(self.false_positive)
-            columns["false_positive"] = (flag == FALSE).zip_with(flag != UNKNOWN, pl.Series([None], dtype=pl.Boolean))
+            columns["false_positive"] = (flag == NOISY).zip_with(
+                flag != UNLABELLED, pl.Series([None], dtype=pl.Boolean)
+            )
         if self.weight is not None:
             columns["weight"] = pl.Series(self.weight)
         if self.time is not None:
@@ -174,7 +176,7 @@ class Interactions:
 
 def concatenated(parts: Sequence[Interactions]) -> Interactions:
     """Parts of one split in one piece; a column that some lack is filled with what that means."""
-    absent: dict[str, Any] = {"false_positive": np.int8(UNKNOWN), "weight": np.float32(1), "time": np.int64(0)}
+    absent: dict[str, Any] = {"false_positive": np.int8(UNLABELLED), "weight": np.float32(1), "time": np.int64(0)}
     columns: dict[str, Any] = {}
     for name in ("users", "items", *absent):
         given = [getattr(part, name) for part in parts]

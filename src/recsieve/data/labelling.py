@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.delimited import MISSING
-from recsieve.data.interactions import FALSE, TRUE, UNKNOWN
+from recsieve.communicator import SINGLE_PROCESS, Communicator
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED
+from recsieve.data.reading.delimited import MISSING
 from recsieve.data.rules import EXAMPLES, parse_rule
 from recsieve.errors import DataError, did_you_mean
-from recsieve.group import ALONE, Group
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ _YES_AND_NO = {
 }
 
 
-def false_positive_flags(frame: pl.DataFrame, rule: str, group: Group = ALONE) -> NDArray[np.int8]:
-    """Say of each row whether the rule marks it as a false positive; UNKNOWN where what it asks about is missing.
+def false_positive_flags(frame: pl.DataFrame, rule: str, group: Communicator = SINGLE_PROCESS) -> NDArray[np.int8]:
+    """Say of each row whether the rule marks it as a false positive; UNLABELLED where what it asks about is missing.
 
     The rows may be one rank's share: what a column holds is then asked of all.
     """
@@ -32,7 +32,7 @@ def false_positive_flags(frame: pl.DataFrame, rule: str, group: Group = ALONE) -
     for name in expression.meta.root_names():
         refuse_unknown_column(rule, name, frame.columns)
     marks = _evaluate(frame, expression, rule, group)
-    flag = pl.when(pl.col("marks")).then(FALSE).when(~pl.col("marks")).then(TRUE).otherwise(UNKNOWN)
+    flag = pl.when(pl.col("marks")).then(NOISY).when(~pl.col("marks")).then(CLEAN).otherwise(UNLABELLED)
     flags = marks.to_frame("marks").select(flag.cast(pl.Int8)).to_series().to_numpy()
     _refuse_useless(flags, rule, group)
     return flags
@@ -44,12 +44,12 @@ def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
         raise DataError(f"the rule '{rule}' asks about a column '{name}': {did_you_mean(name, columns)}")
 
 
-def is_zero_or_one(column: pl.Series, group: Group = ALONE) -> bool:
+def is_zero_or_one(column: pl.Series, group: Communicator = SINGLE_PROCESS) -> bool:
     """Whether a column of numbers holds nothing but 0, 1 and what is missing, on any rank."""
     return column.dtype.is_numeric() and group.all(bool(((column == 0) | (column == 1)).all()))
 
 
-def yes_or_no(column: pl.Series, group: Group = ALONE) -> pl.Series:
+def yes_or_no(column: pl.Series, group: Communicator = SINGLE_PROCESS) -> pl.Series:
     """A column of labels as true and false, null where nothing is said; what is neither on any rank is refused."""
     column = column.fill_nan(None) if column.dtype.is_float() else column
     if column.dtype in (pl.Boolean, pl.Null) or is_zero_or_one(column, group):
@@ -67,7 +67,7 @@ def yes_or_no(column: pl.Series, group: Group = ALONE) -> pl.Series:
     return words.replace_strict(_YES_AND_NO, default=None, return_dtype=pl.Boolean)
 
 
-def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str, group: Group) -> pl.Series:
+def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str, group: Communicator) -> pl.Series:
     """The rule's answer as one boolean a row, null where it is unknown."""
     asked = frame.select(list(dict.fromkeys(expression.meta.root_names()))).with_columns(
         pl.selectors.float().fill_nan(None)
@@ -82,7 +82,7 @@ def _evaluate(frame: pl.DataFrame, expression: pl.Expr, rule: str, group: Group)
 
 
 def _evaluate_with_booleans(
-    asked: pl.DataFrame, expression: pl.Expr, rule: str, error: Exception, group: Group
+    asked: pl.DataFrame, expression: pl.Expr, rule: str, error: Exception, group: Communicator
 ) -> pl.DataFrame:
     """Try again with columns of 0 and 1 as false and true: `hours < 1 or returned`."""
     try:
@@ -94,7 +94,7 @@ def _evaluate_with_booleans(
         raise DataError(f"the rule '{rule}' does not fit the columns ({kinds}): {reason}.") from error
 
 
-def _as_boolean(answer: pl.Series, rule: str, group: Group) -> pl.Series:
+def _as_boolean(answer: pl.Series, rule: str, group: Communicator) -> pl.Series:
     if answer.dtype in (pl.Boolean, pl.Null):
         return answer.cast(pl.Boolean)
     if is_zero_or_one(answer, group):
@@ -102,8 +102,8 @@ def _as_boolean(answer: pl.Series, rule: str, group: Group) -> pl.Series:
     raise DataError(f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {EXAMPLES}.")
 
 
-def _refuse_useless(flags: NDArray[np.int8], rule: str, group: Group) -> None:
-    n_rows, n_false = group.total(len(flags)), group.total(int((flags == FALSE).sum()))
+def _refuse_useless(flags: NDArray[np.int8], rule: str, group: Communicator) -> None:
+    n_rows, n_false = group.total(len(flags)), group.total(int((flags == NOISY).sum()))
     if n_rows and n_false == n_rows:
         raise DataError(
             f"the rule '{rule}' marks all {n_rows:,} interactions as false positives, so that nothing is left "

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from recsieve.data.columns import Names
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.filtering import k_core as keep_k_core
-from recsieve.data.formats import read_interactions, read_parts
-from recsieve.data.interactions import FALSE, Interactions
+from recsieve.data.interactions import NOISY, Interactions
+from recsieve.data.reading.columns import Names
+from recsieve.data.reading.formats import read_interactions, read_parts
+from recsieve.data.reading.tables import Source, is_data_file, readable
 from recsieve.data.repeats import Merging, merge_and_count
 from recsieve.data.sharing import renumbered
 from recsieve.data.splitting import RATIOS, Split, SplitReport, make_disjoint, numbered, split_interactions
-from recsieve.data.tables import Source, is_data_file, readable
 from recsieve.errors import ConfigError, DataError
-from recsieve.group import ALONE, Group
 
 _MEASURED = ("train", "validation", "test")
 # What a file of the training, the validation and the test part has in its name.
@@ -42,7 +42,7 @@ def load_split(
     header: bool | None = None,
     repeats: str | None = None,
     check: bool = True,
-    group: Group = ALONE,
+    group: Communicator = SINGLE_PROCESS,
 ) -> Split:
     """Read a split that is given, or read interactions and split them; `report` says what was wrong with them.
 
@@ -149,7 +149,7 @@ def _given_split(parts: dict[str, Interactions]) -> Split:
     split = Split.from_parts(parts["train"], parts.get("validation", nothing), parts.get("test", nothing))
     if "false positives" in parts:
         false = parts["false positives"]
-        return replace(split, test_false_positives=replace(false, false_positive=np.full(len(false), FALSE, np.int8)))
+        return replace(split, test_false_positives=replace(false, false_positive=np.full(len(false), NOISY, np.int8)))
     if "noisy test" in parts:
         noisy = parts["noisy test"]
         return replace(split, test_false_positives=noisy.take(noisy.is_false_positive))

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.communicator import Communicator
 from recsieve.data.filtering import pair_keys
-from recsieve.data.interactions import COLUMNS, FALSE, TRUE, UNKNOWN, Interactions
+from recsieve.data.interactions import CLEAN, COLUMNS, NOISY, UNLABELLED, Interactions
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.group import Group
 
 # What makes a pair noise, in words. Rows without a label say nothing, unless there are no others.
 REPEATS = {
@@ -36,7 +36,7 @@ class Merging:
         counts = zip(self._counts, other._counts, strict=True)
         return Merging(other.repeats, *(here + there for here, there in counts))
 
-    def of_all(self, group: Group) -> Merging:
+    def of_all(self, group: Communicator) -> Merging:
         """What was done on all ranks."""
         return Merging(self.repeats, *group.sum(np.array(self._counts)).tolist())
 
@@ -129,10 +129,10 @@ def _merged_columns(data: Interactions, repeats: str) -> dict[str, pl.Expr]:
 
 def _merged_label(repeats: str) -> pl.Expr:
     label = pl.col("false_positive")
-    clean, noisy = label == TRUE, label == FALSE
+    clean, noisy = label == CLEAN, label == NOISY
     if repeats == "last":
-        merged = label.filter(label != UNKNOWN).last().fill_null(UNKNOWN)
+        merged = label.filter(label != UNLABELLED).last().fill_null(UNLABELLED)
     else:
         is_noisy = {"any": noisy.any(), "majority": noisy.sum() > clean.sum()}.get(repeats, noisy.any() & ~clean.any())
-        merged = pl.when(is_noisy).then(FALSE).when(clean.any()).then(TRUE).otherwise(UNKNOWN)
+        merged = pl.when(is_noisy).then(NOISY).when(clean.any()).then(CLEAN).otherwise(UNLABELLED)
     return merged.cast(pl.Int8)

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.interactions import COLUMNS, Interactions
-from recsieve.group import ALONE, Group
 
 _AT_ONCE = 1 << 20  # rows put together in one go
 
 
-def share_out(data: Interactions, group: Group) -> Interactions:
+def share_out(data: Interactions, group: Communicator) -> Interactions:
     """Of interactions that every rank has, those of this rank's users."""
     if group.size == 1:
         return replace(data, group=group)
@@ -42,7 +42,7 @@ def in_order(data: Interactions) -> Iterator[Interactions]:
     """The interactions of all ranks in the order of their rows, which have no gaps, some at a time."""
     names = [name for name in COLUMNS if name != "rows" and getattr(data, name) is not None]
     for columns in zip(*(column_in_order(data, name) for name in names), strict=True):
-        yield replace(data, **dict(zip(names, columns, strict=True)), rows=None, group=ALONE)
+        yield replace(data, **dict(zip(names, columns, strict=True)), rows=None, group=SINGLE_PROCESS)
 
 
 def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generic]]:
@@ -57,7 +57,7 @@ def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generi
         yield data.group.joined(column[low:high])[order]
 
 
-def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Group) -> NDArray[np.int64]:
+def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Communicator) -> NDArray[np.int64]:
     """The n-th smallest of the numbers of all ranks, from 1, for several n; found by halving, so that none is sent."""
     if group.size == 1:
         return ascending[n - 1]
@@ -71,7 +71,7 @@ def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Grou
     return low
 
 
-def distinct_ids(own: pl.Series, group: Group) -> pl.Series:
+def distinct_ids(own: pl.Series, group: Communicator) -> pl.Series:
     """The ids that any rank has, each once, sorted, given those of this one; text where any rank has text."""
     if group.size == 1:
         return own

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.communicator import Communicator
 from recsieve.data.codes import blocks, places
 from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import Interactions
 from recsieve.data.repeats import Merging
 from recsieve.data.sharing import nth_smallest, renumbered
 from recsieve.errors import ConfigError, DataError, did_you_mean
-from recsieve.group import Group
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class SplitReport:
     def is_clean(self) -> bool:
         return not any(self.counts)
 
-    def of_all(self, group: Group) -> SplitReport:
+    def of_all(self, group: Communicator) -> SplitReport:
         """What was wrong with the shares of all ranks."""
         counts = group.sum(np.array(self.counts)).tolist()
         return replace(SplitReport(*counts), merging=self.merging.of_all(group))

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.data.filtering import pair_keys
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.sharing import column_in_order
 
 
@@ -54,7 +54,7 @@ def _noise(data: Interactions) -> dict[str, int | float | None]:
     """How many interactions are known to be false positives, and what share of those of which it is known."""
     if not data.has_flags:
         return {"labelled": 0, "false_positives": None, "false_positive_share": None}
-    labelled = int(np.count_nonzero(data.false_positive != UNKNOWN))
+    labelled = int(np.count_nonzero(data.false_positive != UNLABELLED))
     noise = int(data.is_false_positive.sum())
     return {"labelled": labelled, "false_positives": noise, "false_positive_share": noise / labelled}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recsieve.data.interactions import FALSE, UNKNOWN
+from recsieve.data.interactions import NOISY, UNLABELLED
 from recsieve.errors import ConfigError, DataError
 
 TOP_SHARE = 0.1
@@ -34,8 +34,8 @@ def detection(
     _check(suspicion, flags, labels, share)
     # Sorted once: whatever is taken from a sorted list is sorted.
     order = np.argsort(-suspicion, kind="stable")
-    order = order[flags[order] != UNKNOWN]
-    suspicion, noise = suspicion[order], flags[order] == FALSE
+    order = order[flags[order] != UNLABELLED]
+    suspicion, noise = suspicion[order], flags[order] == NOISY
     selected = _select_top(suspicion, share)
     measures: dict[str, Any] = _measures(suspicion, noise, selected)
     if labels is not None:

@@ -10,12 +10,12 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.codes import blocks
 from recsieve.data.interactions import CSR
 from recsieve.display import Displayed, Shown, metric_rows
 from recsieve.errors import ConfigError
 from recsieve.evaluation.ranking import rank_items
-from recsieve.group import ALONE, Group
 from recsieve.models.scorer import Scorer
 
 MOST_PLACES = 1 << 24  # of lists held at once
@@ -45,7 +45,7 @@ def evaluate(
     seen: CSR | None,
     ks: Sequence[int],
     false_positives: CSR | None = None,
-    group: Group = ALONE,
+    group: Communicator = SINGLE_PROCESS,
 ) -> Evaluation:
     """Rank all unseen items for each user with something relevant, and measure the lists.
 

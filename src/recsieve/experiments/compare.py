@@ -26,7 +26,7 @@ from recsieve.lock import locked
 from recsieve.memory import free_memory
 from recsieve.models import fits_memory
 from recsieve.preparation import check_possible
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
 

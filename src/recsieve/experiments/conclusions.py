@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recsieve.evaluation.significance import Comparison, compare_paired, holm, levels_left, verdict
 from recsieve.experiments.plan import Cell, Contender
 from recsieve.experiments.trial import DETECTION, VALIDATIONS
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 # How an epoch may be chosen, the column of the validations that says so, and which end of it is best.
 SELECTIONS = {

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from recsieve.checking import accepts, fits_itself, make_settings
-from recsieve.data.injection import MECHANISMS
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.settings import (
     DEFAULT_STRATEGIES,
@@ -20,6 +19,7 @@ from recsieve.experiments.settings import (
     Strategy,
 )
 from recsieve.settings import Common, first_problem, parse_criterion
+from recsieve.simulation.injection import MECHANISMS
 
 __all__ = ["DEFAULT_STRATEGIES", "NATURAL", "ComparisonConfig", "Noise", "Strategy", "make_config", "read_config",
            "run_settings", "shared_settings"]  # fmt: skip

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.checking import make_settings
-from recsieve.data.simulation import simulate
-from recsieve.data.world import write_world
-from recsieve.data.world_config import demo_world
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import TrainTask
 from recsieve.experiments.source import DataSource
+from recsieve.simulation.config import demo_world
+from recsieve.simulation.simulate import simulate
+from recsieve.simulation.world import write_world
 
 # The options suit a quarter of noise, which is what this shop has. Nothing is fitted again with validation data, so
 # that all are trained on the same.

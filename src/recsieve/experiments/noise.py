@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from recsieve.data.injection import inject
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.experiments.config import NATURAL, Noise
+from recsieve.simulation.injection import inject
 
 
 def with_noise(split: Split, noise: Noise, seed: int = 0) -> Split:

@@ -27,7 +27,7 @@ from recsieve.errors import RecsieveError, RunError
 from recsieve.experiments.machine import cores
 from recsieve.files import write_text
 from recsieve.progress import Advanced, unheard
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event, Validated
 
 log = logging.getLogger(__name__)

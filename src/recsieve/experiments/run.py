@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DivergedError, RunError
 from recsieve.experiments.pool import Reporter
 from recsieve.experiments.source import DataSource
-from recsieve.group import ALONE, Group
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
 from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
-from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event
 from recsieve.training.sharded import check_ranks
 
@@ -63,7 +63,7 @@ def train_and_save(
     ks: Sequence[int] = DEFAULT_KS,
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
-    group: Group = ALONE,
+    group: Communicator = SINGLE_PROCESS,
 ) -> RunResult:
     """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped.
 
@@ -89,7 +89,7 @@ def train_and_save(
 
 
 @contextmanager
-def _writing(run: RunFolder, group: Group, *, resume: bool) -> Iterator[None]:
+def _writing(run: RunFolder, group: Communicator, *, resume: bool) -> Iterator[None]:
     """Let the first rank be the only one who writes the run, if that damages nothing."""
     if not group.is_first:
         yield

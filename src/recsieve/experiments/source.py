@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict
 
 if TYPE_CHECKING:
+    from recsieve.communicator import Communicator
     from recsieve.data.splitting import Split
-    from recsieve.group import Group
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ class DataSource:
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
 
-    def load(self, group: Group | None = None) -> Split:
+    def load(self, group: Communicator | None = None) -> Split:
         """Read and split, or a rank's share of it; what was wrong with a given split is logged."""
+        from recsieve.communicator import SINGLE_PROCESS
         from recsieve.data.loading import load_split  # not needed for the help of a command, which shows defaults
-        from recsieve.group import ALONE
 
-        split = load_split(**asdict(self), group=group or ALONE)
+        split = load_split(**asdict(self), group=group or SINGLE_PROCESS)
         for line in split.report.lines() if split.report else ():
             log.warning("%s", line)
         return split

@@ -19,7 +19,7 @@ from recsieve.experiments.machine import machine, versions
 from recsieve.experiments.source import DataSource
 from recsieve.files import write_text
 from recsieve.lock import is_begun
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 
 FORMAT = 1
 

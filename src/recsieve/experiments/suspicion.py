@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recsieve.data.interactions import UNKNOWN, Interactions
+from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.denoisers import InteractionMemory
 from recsieve.evaluation.detection import TOP_SHARE, detection
 from recsieve.evaluation.groups import activity_groups, popularity_groups
@@ -53,7 +53,7 @@ def detection_frame(memory: InteractionMemory, train: Interactions, seed: int) -
 
 def _sample(train: Interactions, seed: int) -> NDArray[np.int64]:
     """Interactions of which it is known whether they are noise; not all where there are very many."""
-    known = np.flatnonzero(np.asarray(train.false_positive) != UNKNOWN)
+    known = np.flatnonzero(np.asarray(train.false_positive) != UNLABELLED)
     if len(known) <= SAMPLE:
         return known
     return np.random.default_rng(seed).choice(known, SAMPLE, replace=False)

@@ -18,7 +18,7 @@ import polars as pl
 
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.trial import VALIDATIONS
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Began, Event, Trained, Validated
 
 LOSSES = ("true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss")
@@ -193,7 +193,7 @@ def _points(frame: pl.DataFrame, names: Mapping[str, str]) -> Iterable[Point]:
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Knobs beside the other settings, and names with commas between."""
+    """Hyperparameters beside the other settings, and names with commas between."""
     nested = {name: value for name, value in settings.items() if isinstance(value, Mapping)}
     flat = {
         name: ",".join(value) if isinstance(value, list) else value

@@ -27,8 +27,8 @@ from recsieve.experiments.run import check_same
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
 from recsieve.recommender import Recommender
-from recsieve.run_folder import RunFolder
 from recsieve.settings import Settings, parse_criterion
+from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event
 
 KS = (10, 20, 50)

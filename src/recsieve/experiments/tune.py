@@ -35,8 +35,8 @@ from recsieve.experiments.wording import percent
 from recsieve.files import write_text
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
-from recsieve.run_folder import RunFolder
 from recsieve.settings import Common
+from recsieve.storage.run_folder import RunFolder
 
 RESULT = "tuning.json"
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import polars as pl
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Context, Denoiser, InteractionMemory
 from recsieve.errors import ConfigError
-from recsieve.group import ALONE, Group
 from recsieve.models.scorer import Scorer
 
 
@@ -24,7 +24,7 @@ class Run:
 
     seed: int
     make_denoiser: Callable[[Context], Denoiser]
-    group: Group = ALONE
+    group: Communicator = SINGLE_PROCESS
     memory: InteractionMemory | None = None  # to be filled with the losses and weights of every interaction
 
 

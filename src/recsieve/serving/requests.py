@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
 
-from recsieve.filters import Filters
+from recsieve.recommendations.filters import Filters
 
 MOST_BYTES = 8 << 20  # of a request
 Id = Annotated[StrictStr, Field(max_length=1000)] | StrictInt

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from recsieve.errors import RunError
-from recsieve.list_folder import fingerprint
-from recsieve.ranker import Ranked
+from recsieve.recommendations.ranker import Ranked
 from recsieve.recommender import Recommender
-from recsieve.run_folder import RunFolder
+from recsieve.serving.list_folder import fingerprint
 from recsieve.serving.requests import Explain, Recommend, Similar
+from recsieve.storage.run_folder import RunFolder
 
 
 class Server:

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS
 from recsieve.denoisers import Context, Denoiser, EpochMemory, LossBatch, NextEpoch
 from recsieve.errors import ConfigError
-from recsieve.group import ALONE
 from recsieve.losses import DenoisedLoss
 from recsieve.objectives import BCE, Losses
 from recsieve.testing.promises import generator, promise, through_a_file
@@ -82,7 +82,7 @@ def _check_gradients(denoiser: Denoiser) -> None:
     batch = _batch(64)
     logits = torch.randn(64, generator=generator(), requires_grad=True)
     losses = BCE()(logits, batch.labels)
-    weighed = DenoisedLoss(denoiser, group=ALONE).weigh(
+    weighed = DenoisedLoss(denoiser, group=SINGLE_PROCESS).weigh(
         Losses(losses, losses), batch.labels, users=batch.users, items=batch.items, ids=batch.ids
     )
     promise(not weighed.weights.requires_grad, "no gradient flows through weights.")
@@ -94,7 +94,7 @@ class _Course:
     """A training as a strategy sees it: epochs of the same interactions and new negatives."""
 
     def __init__(self, denoiser: Denoiser) -> None:
-        self.loss, self.step = DenoisedLoss(denoiser, group=ALONE), 0
+        self.loss, self.step = DenoisedLoss(denoiser, group=SINGLE_PROCESS), 0
         if hasattr(denoiser, "end_epoch"):
             self.loss.memory = EpochMemory(_INTERACTIONS)
 

@@ -14,37 +14,37 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.errors import RunError
-from recsieve.group import ALONE, Group
-from recsieve.tensor_file import Share, read_share, write_tensors
+from recsieve.storage.tensor_file import Share, read_share, write_tensors
 
 OWN = "own_"  # how the name of a tensor begins whose rows are shared out over the ranks
 
 
-def save_checkpoint(path: Path, state: dict[str, Any], group: Group = ALONE) -> None:
+def save_checkpoint(path: Path, state: dict[str, Any], group: Communicator = SINGLE_PROCESS) -> None:
     """Write a nested state of tensors and plain values, of which the ranks have the same, or their own rows."""
     tensors: dict[str, Tensor | Share] = {}
     plain = _pack(state, tensors)
     write_tensors(path, tensors, {"state": json.dumps(plain)}, group)
 
 
-def load_checkpoint(path: Path, group: Group = ALONE) -> dict[str, Any]:
+def load_checkpoint(path: Path, group: Communicator = SINGLE_PROCESS) -> dict[str, Any]:
     """Read back what `save_checkpoint` wrote, on the first rank, which tells the others: they may not see the file."""
     with _opened(path, group) as file:
         about = json.dumps(_contents(file)) if group.is_first else ""
-        told = json.loads(group.from_first(about.encode()))
+        told = json.loads(group.broadcast_bytes(about.encode()))
         tensors: dict[str, Tensor] = {}
         for name, (dtype, shape) in told["tensors"].items():
             if name.startswith(OWN):
                 tensors[name] = read_share(file, name, shape, group)
             else:
                 here = file.get_tensor(name) if group.is_first else torch.empty(shape, dtype=getattr(torch, dtype))
-                tensors[name] = group.tensor_from_first(here)
+                tensors[name] = group.broadcast(here)
         return _unpack(told["state"], tensors)
 
 
 @contextmanager
-def _opened(path: Path, group: Group) -> Iterator[Any]:
+def _opened(path: Path, group: Communicator) -> Iterator[Any]:
     """The file on the first rank, nothing on the others; what is wrong with it comes back as one line."""
     if not group.is_first:
         yield None

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.errors import DivergedError
-from recsieve.group import ALONE, Group
 from recsieve.models import Fitting, Scorer
-from recsieve.tensor_file import is_finite
+from recsieve.storage.tensor_file import is_finite
 from recsieve.training.early_stopping import EarlyStopping
 from recsieve.training.events import Trained, Validated
 
@@ -27,7 +27,7 @@ class Driver:
         patience: int,
         validate_every: int | None = None,
         checkpoint_every: int | None = None,
-        group: Group = ALONE,
+        group: Communicator = SINGLE_PROCESS,
     ) -> None:
         self.fitting, self.stopping, self._group = fitting, EarlyStopping(patience), group
         self._validate_every, self._checkpoint_every = validate_every, checkpoint_every

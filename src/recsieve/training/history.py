@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.data.interactions import FALSE, UNKNOWN, Interactions
+from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 
 _COLUMNS = ("step", "epoch", "loss", "true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss",
             "positives", "dropped", "false_positives", "dropped_false_positives")  # fmt: skip
@@ -23,9 +23,9 @@ class History:
     """
 
     def __init__(self, data: Interactions) -> None:
-        flags = np.full(len(data), UNKNOWN, np.int8) if data.false_positive is None else data.false_positive
+        flags = np.full(len(data), UNLABELLED, np.int8) if data.false_positive is None else data.false_positive
         self._data = data
-        self._kinds = np.where(flags == UNKNOWN, np.int8(2), flags)
+        self._kinds = np.where(flags == UNLABELLED, np.int8(2), flags)
         self._sums, self._counts = np.zeros(4), np.zeros(4, np.int64)  # true, false, unknown, negative
         self._dropped = np.zeros(4, np.int64)
         self._reduced, self._steps = 0.0, 0
@@ -49,7 +49,7 @@ class History:
         loss = self._reduced / max(self._steps, 1)
         self._rows.append(
             [step, epoch, loss, true, false, positive, negative,
-             counts[:3].sum(), dropped[:3].sum(), counts[FALSE], dropped[FALSE]]
+             counts[:3].sum(), dropped[:3].sum(), counts[NOISY], dropped[NOISY]]
         )  # fmt: skip
         for totals in (self._sums, self._counts, self._dropped):
             totals[:] = 0
@@ -74,7 +74,7 @@ class History:
 def _tally(
     sums: NDArray, counts: NDArray, dropped: NDArray, losses: NDArray, weights: NDArray, ids: NDArray, kinds: NDArray
 ) -> None:
-    """Add losses to the kind of their interaction: TRUE, FALSE, unknown (2) or negative (3)."""
+    """Add losses to the kind of their interaction: CLEAN, NOISY, unknown (2) or negative (3)."""
     for i in range(len(losses)):
         kind = kinds[ids[i]] if ids[i] >= 0 else 3
         sums[kind] += losses[i]

@@ -18,13 +18,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from recsieve.communicator import Communicator
 from recsieve.errors import ConfigError
-from recsieve.group import Group
 from recsieve.models import Model, Scorer
 from recsieve.models.base import Of, drawn_rows, table_factory
 from recsieve.objectives import Losses, Objective
 from recsieve.sampling import Batch
-from recsieve.tensor_file import Share, take_own
+from recsieve.storage.tensor_file import Share, take_own
 
 _NAME = "table"
 _MULTIPLE = 4  # numbers that TorchRec's kernels handle together
@@ -37,7 +37,14 @@ class ShardedTable(nn.Module):
     own_moments: Tensor
 
     def __init__(
-        self, of: Of, n_rows: int, factors: int, generator: torch.Generator, *, learning_rate: float, group: Group
+        self,
+        of: Of,
+        n_rows: int,
+        factors: int,
+        generator: torch.Generator,
+        *,
+        learning_rate: float,
+        group: Communicator,
     ) -> None:
         super().__init__()
         self.of, self._group, own = of, group, group.share_of(n_rows)
@@ -66,20 +73,20 @@ class ShardedTable(nn.Module):
         from torchrec import KeyedJaggedTensor
 
         lengths = torch.tensor([len(rows)], dtype=torch.int32)  # one list of rows, which may be empty
-        with self._group.talking():
+        with self._group.collective():
             found = self._lookup[0](KeyedJaggedTensor(keys=[_NAME], values=rows.long(), lengths=lengths))
             return found[_NAME].values()
 
     def materialise(self, users: Tensor) -> nn.Embedding:
         """A table of the rows of some users, or of all items, in this process."""
-        rows = self(users) if self.of == "users" else torch.cat(self._group.gather(self.own_rows))
+        rows = self(users) if self.of == "users" else torch.cat(self._group.all_gather_rows(self.own_rows))
         return nn.Embedding.from_pretrained(rows)
 
 
 class ShardedModel(Model):
     """A model with sharded tables; all ranks have to score at the same time."""
 
-    def __init__(self, make: Callable[[], Model], learning_rate: float, group: Group) -> None:
+    def __init__(self, make: Callable[[], Model], learning_rate: float, group: Communicator) -> None:
         nn.Module.__init__(self)
         check_ranks(group)
         with table_factory(partial(ShardedTable, learning_rate=learning_rate, group=group)):
@@ -132,7 +139,7 @@ def check_shardable(name: str, model: type[Model], factors: Any) -> None:
         )
 
 
-def check_ranks(group: Group) -> None:
+def check_ranks(group: Communicator) -> None:
     """Say what is missing where tables cannot be shared out."""
     if group.size == 1:
         raise ConfigError("shard_tables shares rows out over ranks, but there is one: start several by torchrun.")
@@ -140,7 +147,7 @@ def check_ranks(group: Group) -> None:
         raise ConfigError("shard_tables needs TorchRec: install it as docs/cluster.md says, or train without.")
 
 
-def _shard(n_rows: int, factors: int, learning_rate: float, group: Group) -> nn.Module:
+def _shard(n_rows: int, factors: int, learning_rate: float, group: Communicator) -> nn.Module:
     """A table of TorchRec with some rows on each rank; none of them is anywhere as a whole."""
     logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)  # it warns TorchRec of a name it calls
     import torchrec

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recsieve.data.world_config import like
+from recsieve.simulation.config import like
 from research.paper import published
 
 PAPER = Path(__file__).parents[4] / "shared" / "paper" / "denoising-implicit-feedback.tex"

@@ -125,7 +125,7 @@ def test_long_curves_are_thinned_and_keep_their_ends():
     assert (rows[0]["step"], rows[-1]["step"]) == (0, 999)
 
 
-def test_a_run_is_told_by_its_knobs():
+def test_a_run_is_told_by_its_hyperparameters():
     run = RunSpec("gmf", "R-CE", 0, 10, "paper", None, 100, (("beta", 0.25),))
     assert run.name == "gmf-R-CE-0.25-paper-e10-seed0"
-    assert run.with_knobs(beta=0.5).knobs == (("beta", 0.5),)
+    assert run.with_hyperparameters(beta=0.5).hyperparameters == (("beta", 0.5),)

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from recsieve.run_folder import RunFolder
+from recsieve.storage.run_folder import RunFolder
 from research.paper.runs import NDCG, OWN_LOSS, PROBES, VALIDATIONS, Records, spec
 from research.paper.training import seen_before_test, train_run
 

@@ -5,10 +5,10 @@ from copy import deepcopy
 import pytest
 import torch
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.sharing import share_out
 from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
-from recsieve.group import ALONE, Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
 from recsieve.sampling import Sampler
@@ -59,7 +59,7 @@ def test_parameters_have_the_same_bits_on_any_number_of_ranks(small_data, in_ran
         optimizer.flush()
         return means, model.state_dict()
 
-    means, weights = train(ALONE)
+    means, weights = train(SINGLE_PROCESS)
     for other_means, other_weights in in_ranks(n_ranks, train):
         assert other_means == means
         assert all(torch.equal(weight, weights[name]) for name, weight in other_weights.items())
@@ -78,9 +78,9 @@ def test_nothing_of_the_model_stays_float64(small_data):
 
 def test_a_group_makes_exact_steps_and_so_does_one_rank_of_torchrun(small_data):
     model, loss = make("nmtr", small_data(), KeepAll())
-    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Group(1, 2))[0], ExactStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Group(launched=True))[0], ExactStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "lazy", Group(launched=True))[0], AutogradStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Communicator(1, 2))[0], ExactStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Communicator(launched=True))[0], ExactStep)
+    assert isinstance(make_stepper(model, loss, 1e-3, "lazy", Communicator(launched=True))[0], AutogradStep)
     assert isinstance(make_stepper(model, loss, 1e-3, "auto")[0], AutogradStep)
     with pytest.raises(ConfigError, match="engine is 'fused', but all ranks of a group"):
-        make_stepper(model, loss, 1e-3, "fused", Group(1, 2))
+        make_stepper(model, loss, 1e-3, "fused", Communicator(1, 2))

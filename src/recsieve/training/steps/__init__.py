@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.errors import ConfigError
-from recsieve.group import ALONE, Group
 from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE, GMF, MF, Model, NeuMF
 from recsieve.optim import LazyAdam, make_adam
@@ -23,7 +23,7 @@ __all__ = ["FUSED", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
 
 
 def make_stepper(
-    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Group = ALONE
+    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Communicator = SINGLE_PROCESS
 ) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
     if engine == "exact" or group.size > 1 or (engine == "auto" and group.launched):
@@ -43,7 +43,7 @@ def make_stepper(
 
 
 def _make_exact(
-    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Group
+    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Communicator
 ) -> tuple[Stepper, LazyAdam]:
     if engine not in ("auto", "exact"):
         raise ConfigError(

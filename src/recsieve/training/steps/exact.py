@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from recsieve.adam_rows import sums_by_place
-from recsieve.group import Group
+from recsieve.communicator import Communicator
 from recsieve.losses import DenoisedLoss, WeighedLosses
 from recsieve.models import Model
 from recsieve.optim import LazyAdam, lazy_tables
+from recsieve.optim.rows import sums_by_index
 from recsieve.sampling import Batch
 from recsieve.training.sharded import ShardedTable
 from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
@@ -31,7 +31,7 @@ class ExactStep(Stepper):
     any number of them. Gradients of tables are exchanged as rows, the others as they are.
     """
 
-    def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam, group: Group) -> None:
+    def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator) -> None:
         self._weigher, self._optimizer, self._group = _Weigher(model, loss), optimizer, group
         self._tables = lazy_tables(model)
         known = set(self._tables)
@@ -42,7 +42,7 @@ class ExactStep(Stepper):
         weighed, penalty = functional_call(self._weigher, copies, (batch,))
         share = replace(weighed, weights=weighed.weights.double()).share()
         self._optimizer.zero_grad(set_to_none=True)
-        with self._group.talking():  # sharded tables do it in the backward pass too
+        with self._group.collective():  # sharded tables do it in the backward pass too
             (share if penalty is None else share + penalty).backward()
         own = [self._own_rows(table) for table in self._tables]
         mean, counts = self._add_up(share.detach(), [len(rows) for rows, _ in own], list(copies.values()))
@@ -55,7 +55,7 @@ class ExactStep(Stepper):
         counts[self._group.rank] = torch.tensor(n_rows)
         parts = [share, counts, *(torch.zeros_like(copy) if copy.grad is None else copy.grad for copy in copies)]
         flat = torch.cat([part.reshape(-1) for part in parts])  # one message: waiting is what takes the time
-        self._group.add_up(flat)
+        self._group.all_reduce(flat)
         sums = flat.split([part.numel() for part in parts])
         for parameter, total in zip(self._dense.values(), sums[2:], strict=True):
             parameter.grad = total.float().view_as(parameter)
@@ -68,7 +68,7 @@ class ExactStep(Stepper):
         sizes = [[size for n, table in zip(c, self._tables, strict=True) for size in _sizes(n, table)] for c in counts]
         # One message for all tables: the bits of row numbers travel as if they were gradients.
         message = torch.cat([part for rows, values in own for part in (rows.view(torch.float64), values.reshape(-1))])
-        messages = self._group.gather_known(message, [sum(size) for size in sizes])
+        messages = self._group.all_gather_known(message, [sum(size) for size in sizes])
         parts = [message.split(size) for message, size in zip(messages, sizes, strict=True)]
         return [
             (
@@ -84,9 +84,9 @@ class ExactStep(Stepper):
         if table.grad is None:
             return torch.zeros(0, dtype=torch.int64), torch.zeros(0, table.shape[1], dtype=torch.float64)
         rows, values = table.grad._indices()[0], table.grad._values()
-        distinct, places = self._optimizer.rows_of(table).distinct(np.ascontiguousarray(rows.numpy()))
-        sums = sums_by_place(values.double().contiguous().numpy(), places, len(distinct))
-        return torch.from_numpy(distinct), torch.from_numpy(sums)
+        unique, inverse = self._optimizer.rows_of(table).unique(np.ascontiguousarray(rows.numpy()))
+        sums = sums_by_index(values.double().contiguous().numpy(), inverse, len(unique))
+        return torch.from_numpy(unique), torch.from_numpy(sums)
 
 
 def _sizes(n_rows: int, table: Tensor) -> tuple[int, int]:

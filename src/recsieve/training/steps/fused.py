@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.adam_rows import step_vector
 from recsieve.cores import one_thread, thread_pool
 from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model
 from recsieve.objectives import BCE, Softmax
 from recsieve.optim import LazyAdam
+from recsieve.optim.rows import step_vector
 from recsieve.sampling import Batch
 from recsieve.training.steps.base import Stepped, Stepper
 from recsieve.training.steps.fused_losses import Judged, differentiate, kernel, weigh_groups
@@ -44,7 +44,7 @@ class FusedStep(Stepper):
         """The logits of a batch, from rows brought up to the present step."""
 
     @abstractmethod
-    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
+    def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         """Make Adam's step, given how the mean loss changes with each of the logits that were just made."""
 
     @classmethod
@@ -67,12 +67,12 @@ class FusedStep(Stepper):
         self.loss.step += 1
         judged = self.judged(batch)
         of = judged.of(batch)
-        losses, slopes = differentiate(self.score(batch), batch.labels.numpy(), *judged)
+        losses, logit_gradients = differentiate(self.score(batch), batch.labels.numpy(), *judged)
         weights, selection = self._first_weights(of, losses), self.selection(self.loss.step, len(of))
         by_batch = getattr(self.loss.denoiser, "divides_by", "kept") == "batch"
         groups = judged.heads, judged.n_negatives
-        mean = weigh_groups(losses, slopes, of.labels.numpy(), weights, *selection, by_batch, *groups)
-        self.move(batch, slopes)
+        mean = weigh_groups(losses, logit_gradients, of.labels.numpy(), weights, *selection, by_batch, *groups)
+        self.update(batch, logit_gradients)
         return Stepped([mean], torch.from_numpy(losses), torch.from_numpy(weights), of.ids)
 
     def judged(self, rows: Batch) -> Judged:
@@ -95,13 +95,13 @@ class FusedStep(Stepper):
     def learning_rate(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
 
-    def read(self, table: Tensor, distinct: NDArray[np.integer]) -> NDArray[np.float32]:
+    def read(self, table: Tensor, unique: NDArray[np.integer]) -> NDArray[np.float32]:
         """A copy of some rows of a table, none of them twice, as they are by now."""
-        return self.optimizer.rows_of(table).read(table.detach().numpy(), distinct)
+        return self.optimizer.rows_of(table).read(table.detach().numpy(), unique)
 
-    def move_rows(self, table: Tensor, distinct: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
+    def update_rows(self, table: Tensor, unique: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
         """Make Adam's step on rows that were read."""
-        self.optimizer.rows_of(table).step(table.detach().numpy(), distinct, gradients, self.learning_rate)
+        self.optimizer.rows_of(table).step(table.detach().numpy(), unique, gradients, self.learning_rate)
 
     def step_dense(self, gradients: dict[Tensor, Tensor], table: Tensor) -> None:
         """Make Adam's step on dense parameters, after that on a table."""
@@ -141,11 +141,11 @@ def given_weights(batch: Batch, *, only_liked: bool = False) -> NDArray[np.float
 
 
 @kernel
-def sums_of_others(slopes, places, n_places, other_places, others):
-    """For each distinct row the sum of slope times the row that it is paired with."""
-    sums = np.zeros((n_places, others.shape[1]), np.float32)
-    for k in range(len(slopes)):
-        slope, place, other = slopes[k], places[k], other_places[k]
+def sums_of_others(logit_gradients, inverse, n_unique, other_inverse, others):
+    """For each unique row the sum of logit_gradient times the row that it is paired with."""
+    sums = np.zeros((n_unique, others.shape[1]), np.float32)
+    for k in range(len(logit_gradients)):
+        logit_gradient, place, other = logit_gradients[k], inverse[k], other_inverse[k]
         for i in range(others.shape[1]):
-            sums[place, i] += slope * others[other, i]
+            sums[place, i] += logit_gradient * others[other, i]
     return sums

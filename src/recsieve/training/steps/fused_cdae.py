@@ -29,23 +29,23 @@ class FusedCDAE(FusedStep):
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         model, rows_of = self._model, self.optimizer.rows_of
-        self._users, user_places = rows_of(model.user.weight).distinct(batch.users.numpy())
-        self._items, item_places = rows_of(model.decoder.weight).distinct(batch.items.numpy())
-        self._places = user_places, item_places
+        self._users, user_inverse = rows_of(model.user.weight).unique(batch.users.numpy())
+        self._items, item_inverse = rows_of(model.decoder.weight).unique(batch.items.numpy())
+        self._inverse = user_inverse, item_inverse
         self._hidden, (self._decoder, bias) = self.both(
             self._encode, self._read_decoder, worth_it=len(batch) >= MANY_ROWS
         )
-        return _scores(self._hidden.numpy(), self._decoder, bias, *self._places)
+        return _scores(self._hidden.numpy(), self._decoder, bias, *self._inverse)
 
     def _encode(self) -> Tensor:
-        """The hidden vectors of the distinct users, from corrupted profiles."""
+        """The hidden vectors of the unique users, from corrupted profiles."""
         model = self._model
         model.corruption_draw += 1
         draw = model.corruption_draw.item(), model.n_items, model.corruption
         kept, self._bounds = _keep(self._users, *self._profiles, *draw)
-        self._kept, self._kept_places = self.optimizer.rows_of(model.encoder.weight).distinct(kept)
+        self._kept, self._kept_inverse = self.optimizer.rows_of(model.encoder.weight).unique(kept)
         encoder = self.read(model.encoder.weight, self._kept)
-        sums = _sum_bags(encoder, self._kept_places, self._bounds, np.float32(1 / (1 - model.corruption)))
+        sums = _sum_bags(encoder, self._kept_inverse, self._bounds, np.float32(1 / (1 - model.corruption)))
         own = torch.from_numpy(self.read(model.user.weight, self._users))
         return model.activation(torch.from_numpy(sums) + own + model.hidden_bias)
 
@@ -53,29 +53,29 @@ class FusedCDAE(FusedStep):
         model = self._model
         return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
 
-    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
-        at_hidden = sums_of_others(slopes, self._places[0], len(self._users), self._places[1], self._decoder)
+    def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
+        at_hidden = sums_of_others(logit_gradients, self._inverse[0], len(self._users), self._inverse[1], self._decoder)
         at_encoder = torch.from_numpy(at_hidden) * self._model.activation_derivative(self._hidden)
         self.both(
-            lambda: self._move_encoder(at_encoder),
-            lambda: self._move_decoder(slopes),
+            lambda: self._update_encoder(at_encoder),
+            lambda: self._update_decoder(logit_gradients),
             worth_it=len(batch) >= MANY_ROWS,
         )
         self.step_dense({self._model.hidden_bias: at_encoder.sum(0)}, self._model.user.weight)
 
-    def _move_encoder(self, at_encoder: Tensor) -> None:
+    def _update_encoder(self, at_encoder: Tensor) -> None:
         model, scale = self._model, np.float32(1 / (1 - self._model.corruption))
-        gradients = _spread_bags(at_encoder.numpy(), self._kept_places, len(self._kept), self._bounds, scale)
-        self.move_rows(model.encoder.weight, self._kept, gradients)
-        self.move_rows(model.user.weight, self._users, at_encoder.numpy())
+        gradients = _spread_bags(at_encoder.numpy(), self._kept_inverse, len(self._kept), self._bounds, scale)
+        self.update_rows(model.encoder.weight, self._kept, gradients)
+        self.update_rows(model.user.weight, self._users, at_encoder.numpy())
 
-    def _move_decoder(self, slopes: NDArray[np.float32]) -> None:
-        model, (user_places, item_places), hidden = self._model, self._places, self._hidden.numpy()
-        gradients = sums_of_others(slopes, item_places, len(self._items), user_places, hidden)
-        self.move_rows(model.decoder.weight, self._items, gradients)
+    def _update_decoder(self, logit_gradients: NDArray[np.float32]) -> None:
+        model, (user_inverse, item_inverse), hidden = self._model, self._inverse, self._hidden.numpy()
+        gradients = sums_of_others(logit_gradients, item_inverse, len(self._items), user_inverse, hidden)
+        self.update_rows(model.decoder.weight, self._items, gradients)
         ones = np.ones((len(hidden), 1), np.float32)
-        gradients = sums_of_others(slopes, item_places, len(self._items), user_places, ones)
-        self.move_rows(model.item_bias.weight, self._items, gradients)
+        gradients = sums_of_others(logit_gradients, item_inverse, len(self._items), user_inverse, ones)
+        self.update_rows(model.item_bias.weight, self._items, gradients)
 
 
 @kernel
@@ -98,13 +98,13 @@ def _keep(users, offsets, items, draw, n_items, corruption):
 
 
 @kernel
-def _sum_bags(rows, places, bounds, scale):
+def _sum_bags(rows, inverse, bounds, scale):
     """For each user the sum of the rows of their items, scaled."""
     sums = np.zeros((len(bounds), rows.shape[1]), np.float32)
     first = 0
     for user in range(len(bounds)):
         for k in range(first, bounds[user]):
-            place = places[k]
+            place = inverse[k]
             for i in range(rows.shape[1]):
                 sums[user, i] += rows[place, i]
         first = bounds[user]
@@ -114,13 +114,13 @@ def _sum_bags(rows, places, bounds, scale):
 
 
 @kernel
-def _spread_bags(gradients, places, n_places, bounds, scale):
+def _spread_bags(gradients, inverse, n_unique, bounds, scale):
     """For each row the sum of the gradients of the users who have its item, scaled."""
-    sums = np.zeros((n_places, gradients.shape[1]), np.float32)
+    sums = np.zeros((n_unique, gradients.shape[1]), np.float32)
     first = 0
     for user in range(len(bounds)):
         for k in range(first, bounds[user]):
-            place = places[k]
+            place = inverse[k]
             for i in range(gradients.shape[1]):
                 sums[place, i] += gradients[user, i] * scale
         first = bounds[user]
@@ -128,10 +128,10 @@ def _spread_bags(gradients, places, n_places, bounds, scale):
 
 
 @kernel
-def _scores(hidden, decoder, bias, user_places, item_places):
-    logits = np.empty(len(user_places), np.float32)
+def _scores(hidden, decoder, bias, user_inverse, item_inverse):
+    logits = np.empty(len(user_inverse), np.float32)
     for k in range(len(logits)):
-        user, item, logit = user_places[k], item_places[k], np.float32(0)
+        user, item, logit = user_inverse[k], item_inverse[k], np.float32(0)
         for i in range(hidden.shape[1]):
             logit += hidden[user, i] * decoder[item, i]
         logits[k] = logit + bias[item, 0]

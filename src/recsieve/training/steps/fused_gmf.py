@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.adam_rows import Rows, advance_rows, catch_up_rows, distinct_rows, step_rows, step_vector
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
+from recsieve.optim.rows import Rows, advance_rows, catch_up_rows, step_rows, step_vector, unique_rows
 from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped
 from recsieve.training.steps.fused import FusedStep, given_weights
@@ -51,11 +51,11 @@ class FusedGMF(FusedStep):
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         self._rows = self._begin(1)
-        logits, self._places = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)
+        logits, self._inverse = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)
         return logits
 
-    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
-        _move(slopes, *self._places, self.learning_rate, *self._rows)  # type: ignore[call-arg]
+    def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
+        _update(logit_gradients, *self._inverse, self.learning_rate, *self._rows)  # type: ignore[call-arg]
         self._end(1)
 
     def _begin(self, steps: int) -> tuple[Rows, Rows, Dense, Dense, int, int]:
@@ -89,22 +89,22 @@ def _train(
     for k in range(len(drops)):
         batch = slice(bounds[k], bounds[k + 1])
         past = user, item, weight, bias, user_step + k, item_step + k
-        logits, places = _score(users[batch], items[batch], *past)
-        losses[batch], slopes = cross_entropy(logits, labels[batch])
-        means[k] = weigh(losses[batch], slopes, labels[batch], weights[batch], drops[k], beta, False)
-        _move(slopes, *places, learning_rate, *past)  # type: ignore[call-arg]
+        logits, inverse = _score(users[batch], items[batch], *past)
+        losses[batch], logit_gradients = cross_entropy(logits, labels[batch])
+        means[k] = weigh(losses[batch], logit_gradients, labels[batch], weights[batch], drops[k], beta, False)
+        _update(logit_gradients, *inverse, learning_rate, *past)  # type: ignore[call-arg]
     return means
 
 
 @kernel
 def _score(users, items, user, item, weight, bias, user_step, item_step):
-    """The logit of each pair; and the distinct users, the place of each there, and the same of the items."""
-    distinct_users, user_places = distinct_rows(users, user.marks)
-    distinct_items, item_places = distinct_rows(items, item.marks)
-    catch_up_rows(distinct_users, user, user_step)
-    catch_up_rows(distinct_items, item, item_step)
+    """The logit of each pair; and the unique users, the place of each there, and the same of the items."""
+    unique_users, user_inverse = unique_rows(users, user.marks)
+    unique_items, item_inverse = unique_rows(items, item.marks)
+    catch_up_rows(unique_users, user, user_step)
+    catch_up_rows(unique_items, item, item_step)
     logits = _products(users, items, user.table, item.table, weight.values, bias.values[0])
-    return logits, (distinct_users, user_places, distinct_items, item_places)
+    return logits, (unique_users, user_inverse, unique_items, item_inverse)
 
 
 @kernel
@@ -119,43 +119,47 @@ def _products(users, items, user_table, item_table, weights, bias):
 
 
 @kernel
-def _move(
-    slopes, distinct_users, user_places, distinct_items, item_places, learning_rate,
+def _update(
+    logit_gradients, unique_users, user_inverse, unique_items, item_inverse, learning_rate,
     user, item, weight, bias, user_step, item_step,
 ):  # fmt: skip
     """Make Adam's step on the rows of the batch and on the output layer."""
-    user_gradients = _sums_of_others(slopes, user_places, len(distinct_users), item_places, distinct_items, item.table)
-    item_gradients = _sums_of_others(slopes, item_places, len(distinct_items), user_places, distinct_users, user.table)
-    weight_gradient = _sum_of_products(user_gradients, distinct_users, user.table)
+    user_gradients = _sums_of_others(
+        logit_gradients, user_inverse, len(unique_users), item_inverse, unique_items, item.table
+    )
+    item_gradients = _sums_of_others(
+        logit_gradients, item_inverse, len(unique_items), user_inverse, unique_users, user.table
+    )
+    weight_gradient = _sum_of_products(user_gradients, unique_users, user.table)
     _scale_columns(user_gradients, weight.values)
     _scale_columns(item_gradients, weight.values)
     advance_rows(user, user_step + 1, learning_rate)
     advance_rows(item, item_step + 1, learning_rate)
-    step_rows(distinct_users, user_gradients, user, user_step + 1)
-    step_rows(distinct_items, item_gradients, item, item_step + 1)
+    step_rows(unique_users, user_gradients, user, user_step + 1)
+    step_rows(unique_items, item_gradients, item, item_step + 1)
     factors = user.rates[user_step + 1], user.scales[user_step + 1], user.beta1, user.beta2, user.eps
     step_vector(weight.values, weight.exp_avg, weight.exp_avg_sq, weight_gradient, *factors)
-    bias_gradient = np.full(1, slopes.astype(np.float64).sum(), np.float32)
+    bias_gradient = np.full(1, logit_gradients.astype(np.float64).sum(), np.float32)
     step_vector(bias.values, bias.exp_avg, bias.exp_avg_sq, bias_gradient, *factors)
 
 
 @kernel
-def _sums_of_others(slopes, places, n_places, other_places, others, table):
-    """For each distinct row the sum of slope times vector of the row that it is paired with."""
-    sums = np.zeros((n_places, table.shape[1]), np.float32)
-    for k in range(len(slopes)):
+def _sums_of_others(logit_gradients, inverse, n_unique, other_inverse, others, table):
+    """For each unique row the sum of logit_gradient times vector of the row that it is paired with."""
+    sums = np.zeros((n_unique, table.shape[1]), np.float32)
+    for k in range(len(logit_gradients)):
         # Read before the loop: the compiler cannot know that the sums do not overlap them, and would read them again.
-        slope, place, other = slopes[k], places[k], others[other_places[k]]
+        logit_gradient, place, other = logit_gradients[k], inverse[k], others[other_inverse[k]]
         for f in range(sums.shape[1]):
-            sums[place, f] += slope * table[other, f]
+            sums[place, f] += logit_gradient * table[other, f]
     return sums
 
 
 @kernel
-def _sum_of_products(sums, distinct, table):
+def _sum_of_products(sums, unique, table):
     total = np.zeros(table.shape[1], np.float32)
-    for place in range(len(distinct)):
-        row = distinct[place]
+    for place in range(len(unique)):
+        row = unique[place]
         for f in range(table.shape[1]):
             total[f] += sums[place, f] * table[row, f]
     return total

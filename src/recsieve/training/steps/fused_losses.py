@@ -1,4 +1,4 @@
-"""The losses of a batch, their slopes and weights, in kernels: one a row, or one for a positive and its negatives."""
+"""The losses, logit gradients and weights of a batch, in kernels: of a row, or of a positive and its negatives."""
 
 from __future__ import annotations
 
@@ -31,75 +31,75 @@ class Judged(NamedTuple):
 
 @kernel
 def differentiate(scores, labels, heads, n_negatives, pairwise, temperature):
-    """A loss for each head, and its slope at each row."""
+    """A loss for each head, and its logit_gradient at each row."""
     if not pairwise:
         return cross_entropy(scores, labels)
-    losses, slopes = np.empty(len(heads), np.float32), np.zeros_like(scores)
+    losses, logit_gradients = np.empty(len(heads), np.float32), np.zeros_like(scores)
     for place in range(len(heads)):
         group = slice(heads[place], heads[place] + n_negatives + 1)
         if temperature > 0:
-            losses[place] = _softmax(scores[group], slopes[group], temperature)
+            losses[place] = _softmax(scores[group], logit_gradients[group], temperature)
         else:
-            losses[place] = _bpr(scores[group], slopes[group])
-    return losses, slopes
+            losses[place] = _bpr(scores[group], logit_gradients[group])
+    return losses, logit_gradients
 
 
 @kernel
-def _bpr(scores, slopes):
-    """The loss of a positive, which comes first, as `recsieve.objectives.BPR` has it; fills in the slopes."""
+def _bpr(scores, logit_gradients):
+    """The loss of a positive, which comes first, as `recsieve.objectives.BPR` has it; fills in the gradients."""
     loss, total, share = 0.0, 0.0, 1.0 / (len(scores) - 1)
     for k in range(1, len(scores)):
         lead = np.float64(scores[0]) - np.float64(scores[k])
         small = math.exp(-abs(lead))
         loss += (max(-lead, 0.0) + math.log1p(small)) * share
-        slope = (small if lead >= 0 else 1.0) / (1.0 + small) * share
-        slopes[k] = slope
-        total += slope
-    slopes[0] = -total
+        logit_gradient = (small if lead >= 0 else 1.0) / (1.0 + small) * share
+        logit_gradients[k] = logit_gradient
+        total += logit_gradient
+    logit_gradients[0] = -total
     return loss
 
 
 @kernel
-def _softmax(scores, slopes, temperature):
-    """The loss of a positive, which comes first, as `recsieve.objectives.Softmax` has it; fills in the slopes."""
+def _softmax(scores, logit_gradients, temperature):
+    """The loss of a positive, which comes first, as `recsieve.objectives.Softmax` has it; fills in the gradients."""
     most = np.float64(scores.max())
     total = 0.0
     for score in scores:
         total += math.exp((np.float64(score) - most) / temperature)
     for k in range(len(scores)):
         share = math.exp((np.float64(scores[k]) - most) / temperature) / total
-        slopes[k] = (share - 1.0 if k == 0 else share) / temperature
+        logit_gradients[k] = (share - 1.0 if k == 0 else share) / temperature
     return math.log(total) - (np.float64(scores[0]) - most) / temperature
 
 
 @kernel
-def weigh_groups(losses, slopes, labels, weights, n_drop, beta, by_batch, heads, n_negatives):
-    """As `weigh`, where a loss has the slopes of its head and of the negatives that follow."""
+def weigh_groups(losses, logit_gradients, labels, weights, n_drop, beta, by_batch, heads, n_negatives):
+    """As `weigh`, where a loss has the logit_gradients of its head and of the negatives that follow."""
     if n_negatives == 0:
-        return weigh(losses, slopes, labels, weights, n_drop, beta, by_batch)
+        return weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch)
     factors = np.ones_like(losses)
     mean = weigh(losses, factors, labels, weights, n_drop, beta, by_batch)
     for place in range(len(heads)):
         for k in range(heads[place], heads[place] + n_negatives + 1):
-            slopes[k] *= factors[place]
+            logit_gradients[k] *= factors[place]
     return mean
 
 
 @kernel
 def cross_entropy(logits, labels):
-    """The cross-entropy of each interaction, as `recsieve.objectives.BCE` has it, and its slope."""
-    losses, slopes = np.empty_like(logits), np.empty_like(logits)
+    """The cross-entropy of each interaction, as `recsieve.objectives.BCE` has it, and its logit_gradient."""
+    losses, logit_gradients = np.empty_like(logits), np.empty_like(logits)
     for k in range(len(logits)):
         logit = np.float64(logits[k])
         small = math.exp(-abs(logit))
         losses[k] = max(logit, 0.0) - logit * labels[k] + math.log1p(small)
-        slopes[k] = (1.0 if logit >= 0 else small) / (1.0 + small) - labels[k]
-    return losses, slopes
+        logit_gradients[k] = (1.0 if logit >= 0 else small) / (1.0 + small) - labels[k]
+    return losses, logit_gradients
 
 
 @kernel
-def weigh(losses, slopes, labels, weights, n_drop, beta, by_batch):
-    """Turn given weights into final ones, and slopes into those of the mean loss, over what is kept or the batch."""
+def weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch):
+    """Turn given weights into final ones, and gradients into those of the mean loss, over what is kept or the batch."""
     _drop_hardest(losses, labels, weights, n_drop)
     total, kept = 0.0, 0
     for k in range(len(losses)):
@@ -111,7 +111,7 @@ def weigh(losses, slopes, labels, weights, n_drop, beta, by_batch):
         kept = len(losses)
     share = np.float32(1 / max(kept, 1))
     for k in range(len(losses)):
-        slopes[k] *= weights[k] * share
+        logit_gradients[k] *= weights[k] * share
     return total / max(kept, 1)
 
 

@@ -9,12 +9,12 @@ import torch
 from numba import uint64
 from numpy.typing import NDArray
 
-from recsieve.adam_rows import Rows, advance_rows, distinct_rows, read_rows, step_rows
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MF
 from recsieve.models.hashing import DRAW_FACTOR, HASH
 from recsieve.objectives import BCE, BPR, Softmax
 from recsieve.optim import LazyAdam
+from recsieve.optim.rows import Rows, advance_rows, read_rows, step_rows, unique_rows
 from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped
 from recsieve.training.steps.fused import FusedStep, given_weights, sums_of_others
@@ -66,8 +66,8 @@ class FusedMF(FusedStep):
         scores, self._read = _score(batch.users.numpy(), batch.items.numpy(), self._state, 0)
         return scores
 
-    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
-        _move(slopes, *self._read, self._state, 0)  # type: ignore[call-arg]
+    def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
+        _update(logit_gradients, *self._read, self._state, 0)  # type: ignore[call-arg]
         self._end(1)
 
     def _begin(self, steps: int) -> State:
@@ -96,31 +96,31 @@ def _train(
         rows, own = slice(bounds[k], bounds[k + 1]), slice(ends[k], ends[k + 1])
         scores, read = _score(users[rows], items[rows], state, k)
         first = heads[own] - bounds[k]
-        losses[own], slopes = differentiate(scores, labels[own], first, n_negatives, pairwise, temperature)
-        about = losses[own], slopes, labels[own], weights[own]
+        losses[own], logit_gradients = differentiate(scores, labels[own], first, n_negatives, pairwise, temperature)
+        about = losses[own], logit_gradients, labels[own], weights[own]
         means[k] = weigh_groups(*about, drops[k], beta, False, first, n_negatives)
-        _move(slopes, *read, state, k)  # type: ignore[call-arg]
+        _update(logit_gradients, *read, state, k)  # type: ignore[call-arg]
     return means
 
 
 @kernel
 def _score(users, items, state, k):
-    """The score of each pair; and of users and of items the distinct rows, the place of each, vectors and dropout."""
+    """The score of each pair; and of users and of items the unique rows, the place of each, vectors and dropout."""
     user, item = state.user, state.item
-    distinct_users, user_places = distinct_rows(users, user.marks)
-    distinct_items, item_places = distinct_rows(items, item.marks)
-    user_vectors = read_rows(distinct_users, user, state.user_step + k)
-    item_vectors = read_rows(distinct_items, item, state.item_step + k)
+    unique_users, user_inverse = unique_rows(users, user.marks)
+    unique_items, item_inverse = unique_rows(items, item.marks)
+    user_vectors = read_rows(unique_users, user, state.user_step + k)
+    item_vectors = read_rows(unique_items, item, state.item_step + k)
     draw = state.draw + 1 + k
-    user_kept = _drop_out(user_vectors, distinct_users, 0, draw, state.dropout)
-    item_kept = _drop_out(item_vectors, distinct_items, len(user.marks), draw, state.dropout)
-    scores = _products(user_vectors, item_vectors, user_places, item_places)
-    of_users = distinct_users, user_places, user_vectors, user_kept
-    return scores, (of_users, (distinct_items, item_places, item_vectors, item_kept))
+    user_kept = _drop_out(user_vectors, unique_users, 0, draw, state.dropout)
+    item_kept = _drop_out(item_vectors, unique_items, len(user.marks), draw, state.dropout)
+    scores = _products(user_vectors, item_vectors, user_inverse, item_inverse)
+    of_users = unique_users, user_inverse, user_vectors, user_kept
+    return scores, (of_users, (unique_items, item_inverse, item_vectors, item_kept))
 
 
 @kernel
-def _drop_out(vectors, distinct, first, draw, dropout):
+def _drop_out(vectors, unique, first, draw, dropout):
     """Multiply the numbers of vectors by 0, or by 1 scaled up, and give these factors; none without dropout.
 
     By the same hash as in the model, so that a training may go on by either.
@@ -129,7 +129,7 @@ def _drop_out(vectors, distinct, first, draw, dropout):
     kept = np.empty((len(vectors) if dropout > 0 else 0, n_factors), np.float32)
     scale = np.float32(1 / (1 - dropout))
     for place in range(len(kept)):
-        row = np.int64(distinct[place]) + first
+        row = np.int64(unique[place]) + first
         for f in range(n_factors):
             key = uint64(row) * uint64(n_factors) + uint64(f) + uint64(draw) * uint64(DRAW_FACTOR)
             for shift, factor in HASH:
@@ -141,10 +141,10 @@ def _drop_out(vectors, distinct, first, draw, dropout):
 
 
 @kernel
-def _products(user_vectors, item_vectors, user_places, item_places):
-    scores = np.empty(len(user_places), np.float32)
+def _products(user_vectors, item_vectors, user_inverse, item_inverse):
+    scores = np.empty(len(user_inverse), np.float32)
     for k in range(len(scores)):
-        user, item, score = user_places[k], item_places[k], np.float32(0)
+        user, item, score = user_inverse[k], item_inverse[k], np.float32(0)
         for f in range(user_vectors.shape[1]):
             score += user_vectors[user, f] * item_vectors[item, f]
         scores[k] = score
@@ -152,12 +152,12 @@ def _products(user_vectors, item_vectors, user_places, item_places):
 
 
 @kernel
-def _move(slopes, of_users, of_items, state, k):
+def _update(logit_gradients, of_users, of_items, state, k):
     """Make Adam's step on the rows of the batch."""
     user, item, step = state.user, state.item, k + 1
-    decay = np.float32(2 * state.l2 / max(len(slopes), 1))
-    user_gradients = _gradients(slopes, of_users, of_items, user.table, decay)
-    item_gradients = _gradients(slopes, of_items, of_users, item.table, decay)
+    decay = np.float32(2 * state.l2 / max(len(logit_gradients), 1))
+    user_gradients = _gradients(logit_gradients, of_users, of_items, user.table, decay)
+    item_gradients = _gradients(logit_gradients, of_items, of_users, item.table, decay)
     advance_rows(user, state.user_step + step, state.learning_rate)
     advance_rows(item, state.item_step + step, state.learning_rate)
     step_rows(of_users[0], user_gradients, user, state.user_step + step)
@@ -165,19 +165,19 @@ def _move(slopes, of_users, of_items, state, k):
 
 
 @kernel
-def _gradients(slopes, own, others, table, decay):
-    """The gradients of distinct rows: of the loss through what dropout has left, and of L2 for each time one comes."""
-    distinct, places, _, kept = own
-    gradients = sums_of_others(slopes, places, len(distinct), others[1], others[2])
+def _gradients(logit_gradients, own, others, table, decay):
+    """The gradients of unique rows: of the loss through what dropout has left, and of L2 for each time one comes."""
+    unique, inverse, _, kept = own
+    gradients = sums_of_others(logit_gradients, inverse, len(unique), others[1], others[2])
     for place in range(len(kept)):
         for f in range(kept.shape[1]):
             gradients[place, f] *= kept[place, f]
     if decay > 0:
-        times = np.zeros(len(distinct), np.float32)
-        for place in places:
+        times = np.zeros(len(unique), np.float32)
+        for place in inverse:
             times[place] += 1
-        for place in range(len(distinct)):
-            row, factor = distinct[place], decay * times[place]
+        for place in range(len(unique)):
+            row, factor = unique[place], decay * times[place]
             for f in range(table.shape[1]):
                 gradients[place, f] += factor * table[row, f]
     return gradients

@@ -1,4 +1,4 @@
-"""NeuMF's training step without autograd, on the distinct users and items of a batch."""
+"""NeuMF's training step without autograd, on the unique users and items of a batch."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from recsieve.adam_rows import sums_by_place
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model, NeuMF
 from recsieve.optim import LAZY_ROWS, LazyAdam
+from recsieve.optim.rows import sums_by_index
 from recsieve.sampling import Batch
 from recsieve.training.steps.fused import FusedStep, sums_of_others
 from recsieve.training.steps.fused_losses import kernel
@@ -36,18 +36,18 @@ class FusedNeuMF(FusedStep):
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         model, rows_of = self._model, self.optimizer.rows_of
-        self._users, user_places = rows_of(model.user.weight).distinct(batch.users.numpy())
-        self._items, item_places = rows_of(model.item.weight).distinct(batch.items.numpy())
-        self._places = user_places, item_places
+        self._users, user_inverse = rows_of(model.user.weight).unique(batch.users.numpy())
+        self._items, item_inverse = rows_of(model.item.weight).unique(batch.items.numpy())
+        self._inverse = user_inverse, item_inverse
         (user, item, user_mlp, user_part), (item_mlp, item_part) = self.both(self._read_most, self._read_items)
-        first = torch.from_numpy(_first_layer(user_part, item_part, *self._places, model.first.bias.detach().numpy()))
+        first = torch.from_numpy(_first_layer(user_part, item_part, *self._inverse, model.first.bias.detach().numpy()))
         second = torch.addmm(self._second.bias, first, self._second.weight.T).relu_()
         third = torch.addmm(self._third.bias, second, self._third.weight.T).relu_()
-        last = torch.cat([torch.from_numpy(_products(user, item, *self._places)), third], dim=1)
+        last = torch.cat([torch.from_numpy(_products(user, item, *self._inverse)), third], dim=1)
         self._rows, self._layers = (user, item, user_mlp, item_mlp), (first, second, third, last)
         return torch.addmv(model.output.bias, last, model.output.weight[0]).numpy()
 
-    # The first layer is a sum of a user part and an item part, each computed once for a distinct row.
+    # The first layer is a sum of a user part and an item part, each computed once for a unique row.
 
     def _read_most(self) -> tuple[NDArray[np.float32], NDArray[np.float32], Tensor, NDArray[np.float32]]:
         model = self._model
@@ -59,35 +59,36 @@ class FusedNeuMF(FusedStep):
         item_mlp = torch.from_numpy(self.read(self._model.item_mlp.weight, self._items))
         return item_mlp, (item_mlp @ _item_part(self._model.first.weight).T).numpy()
 
-    def move(self, batch: Batch, slopes: NDArray[np.float32]) -> None:
+    def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         model = self._model
         first, second, third, _ = self._layers
         # Back through the layers, as autograd does it.
         hidden_weight = model.output.weight[0, model.output.in_features // 2 :]
-        at_third = _before_relu(torch.outer(torch.from_numpy(slopes), hidden_weight), third)
+        at_third = _before_relu(torch.outer(torch.from_numpy(logit_gradients), hidden_weight), third)
         at_second = _before_relu(at_third @ self._third.weight, second)
         at_first = _before_relu(at_second @ self._second.weight, first)
         gradients, of_items = self.both(
-            lambda: self._move_most(slopes, at_first, at_second, at_third), lambda: self._move_items(at_first)
+            lambda: self._update_most(logit_gradients, at_first, at_second, at_third),
+            lambda: self._update_items(at_first),
         )
         gradients[model.first.weight] = torch.cat([gradients[model.first.weight], of_items], dim=1)
         self.step_dense(gradients, model.user.weight)
 
-    def _move_most(
-        self, slopes: NDArray[np.float32], at_first: Tensor, at_second: Tensor, at_third: Tensor
+    def _update_most(
+        self, logit_gradients: NDArray[np.float32], at_first: Tensor, at_second: Tensor, at_third: Tensor
     ) -> dict[Tensor, Tensor]:
         """Move rows, and give the gradients of the layers (of the first one's weight only the users' part)."""
-        model, (user, item, user_mlp, _), (user_places, item_places) = self._model, self._rows, self._places
+        model, (user, item, user_mlp, _), (user_inverse, item_inverse) = self._model, self._rows, self._inverse
         first, second, _, last = self._layers
-        slope = torch.from_numpy(slopes)
+        logit_gradient = torch.from_numpy(logit_gradients)
         product_weight = model.output.weight.detach().numpy()[0, : user.shape[1]]
-        gradients = sums_of_others(slopes, user_places, len(self._users), item_places, item)
-        self.move_rows(model.user.weight, self._users, gradients * product_weight)
-        gradients = sums_of_others(slopes, item_places, len(self._items), user_places, user)
-        self.move_rows(model.item.weight, self._items, gradients * product_weight)
-        at_users = torch.from_numpy(sums_by_place(at_first.numpy(), user_places, len(self._users)))
+        gradients = sums_of_others(logit_gradients, user_inverse, len(self._users), item_inverse, item)
+        self.update_rows(model.user.weight, self._users, gradients * product_weight)
+        gradients = sums_of_others(logit_gradients, item_inverse, len(self._items), user_inverse, user)
+        self.update_rows(model.item.weight, self._items, gradients * product_weight)
+        at_users = torch.from_numpy(sums_by_index(at_first.numpy(), user_inverse, len(self._users)))
         of_users = at_users.T @ user_mlp
-        self.move_rows(model.user_mlp.weight, self._users, (at_users @ _user_part(model.first.weight)).numpy())
+        self.update_rows(model.user_mlp.weight, self._users, (at_users @ _user_part(model.first.weight)).numpy())
         return {
             model.first.weight: of_users,
             model.first.bias: at_first.sum(0),
@@ -95,15 +96,15 @@ class FusedNeuMF(FusedStep):
             self._second.bias: at_second.sum(0),
             self._third.weight: at_third.T @ second,
             self._third.bias: at_third.sum(0),
-            model.output.weight: slope @ last,
-            model.output.bias: slope.sum(dtype=torch.float64).float(),
+            model.output.weight: logit_gradient @ last,
+            model.output.bias: logit_gradient.sum(dtype=torch.float64).float(),
         }
 
-    def _move_items(self, at_first: Tensor) -> Tensor:
+    def _update_items(self, at_first: Tensor) -> Tensor:
         table, weight = self._model.item_mlp.weight, self._model.first.weight
-        at_items = torch.from_numpy(sums_by_place(at_first.numpy(), self._places[1], len(self._items)))
+        at_items = torch.from_numpy(sums_by_index(at_first.numpy(), self._inverse[1], len(self._items)))
         of_items = at_items.T @ self._rows[3]
-        self.move_rows(table, self._items, (at_items @ _item_part(weight)).numpy())
+        self.update_rows(table, self._items, (at_items @ _item_part(weight)).numpy())
         return of_items
 
 
@@ -121,21 +122,21 @@ def _item_part(weight: Tensor) -> Tensor:
 
 
 @kernel
-def _first_layer(user_part, item_part, user_places, item_places, bias):
+def _first_layer(user_part, item_part, user_inverse, item_inverse, bias):
     """The sum of the parts of each pair and the bias, or 0 where that is negative."""
-    sums = np.empty((len(user_places), len(bias)), np.float32)
+    sums = np.empty((len(user_inverse), len(bias)), np.float32)
     for k in range(len(sums)):
-        user, item = user_places[k], item_places[k]
+        user, item = user_inverse[k], item_inverse[k]
         for i in range(len(bias)):
             sums[k, i] = max(user_part[user, i] + item_part[item, i] + bias[i], np.float32(0))
     return sums
 
 
 @kernel
-def _products(user, item, user_places, item_places):
-    products = np.empty((len(user_places), user.shape[1]), np.float32)
+def _products(user, item, user_inverse, item_inverse):
+    products = np.empty((len(user_inverse), user.shape[1]), np.float32)
     for k in range(len(products)):
-        u, i = user_places[k], item_places[k]
+        u, i = user_inverse[k], item_inverse[k]
         for f in range(products.shape[1]):
             products[k, f] = user[u, f] * item[i, f]
     return products

@@ -1,0 +1,135 @@
+"""From anybody's log to Interactions: read, told true from false, coded, each pair once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.communicator import SINGLE_PROCESS, Communicator
+from recsieve.data.interactions import CLEAN, UNLABELLED, Interactions
+from recsieve.data.labelling import false_positive_flags, is_zero_or_one, refuse_unknown_column, yes_or_no
+from recsieve.data.reading.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, read_rows
+from recsieve.data.reading.ids import encode_ids, ids_as_codes
+from recsieve.data.reading.tables import Source, readable
+from recsieve.data.repeats import check_repeats, merge_and_count
+from recsieve.data.rules import columns_of
+
+logger = logging.getLogger(__name__)
+
+
+def read_interactions(
+    source: Source,
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    false_positive: str | None = None,
+    time: str | None = None,
+    weight: str | None = None,
+    header: bool | None = None,
+    repeats: str | None = None,
+) -> Interactions:
+    """Read interactions from a file, a folder of parts or a data frame, with repeated pairs merged.
+
+    `source` is CSV or TSV (also .gz, .zst), Parquet, a folder of either, a RecBole .inter file, a file of the paper's
+    authors, or a data frame (polars, pandas, Arrow and others). `user`, `item` and `time` name columns, and are guessed
+    if left out.
+    `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
+    with yes and no is believed. `header` overrules what the first line looks like. `repeats` says what a repeated
+    pair is (see `merge_repeats`): "any" if left out and the rule asks about text (`event = 'return'`), else "all".
+    """
+    names = Names(user, item, false_positive, time, weight)
+    encoded, repeats = read_parts([source], names, header, repeats)
+    data, merging = merge_and_count(encoded.pop(), repeats)
+    if merging.rows:
+        logger.warning("%s rows repeat a pair of user and item: each pair was made one row.", f"{merging.rows:,}")
+    for line in merging.lines():
+        logger.warning("%s", line)
+    return data
+
+
+def read_parts(
+    sources: Sequence[Source],
+    names: Names,
+    header: bool | None,
+    repeats: str | None,
+    group: Communicator = SINGLE_PROCESS,
+) -> tuple[list[Interactions], str]:
+    """Read sources, coded over the same ids but row by row as they stand, and say how their repeats are to merge."""
+    check_repeats(repeats)
+    parts = [read_rows(source, names, header, group) for source in sources]
+    repeats = repeats or _usual_repeats(parts, names.false_positive)
+    return encode(parts, names.false_positive, group), repeats
+
+
+def _usual_repeats(parts: list[Rows], rule: str | None) -> str:
+    """A log of events tells a return in a row beside that of the purchase; ratings are one opinion after another."""
+    asked = {} if rule is None else dict.fromkeys(columns_of(rule))
+    kinds = [part.frame.schema[name] for part in parts for name in asked if name in part.frame.columns]
+    return "any" if any(isinstance(kind, pl.String | pl.Categorical | pl.Enum) for kind in kinds) else "all"
+
+
+def encode(parts: list[Rows], rule: str | None, group: Communicator = SINGLE_PROCESS) -> list[Interactions]:
+    """Code the rows of all parts over the same users and items, on all ranks, row by row as they stand."""
+    with readable("the parts together"):
+        frame = pl.concat(_with_ids_of_one_type([part.frame for part in parts]), how="diagonal_relaxed")
+    flags = _flags(frame, parts, rule, group)
+    authors = all(part.is_authors for part in parts)
+    users, user_ids = ids_as_codes(frame[USER], "user", group) if authors else encode_ids(frame[USER], group)
+    items, item_ids = ids_as_codes(frame[ITEM], "item", group) if authors else encode_ids(frame[ITEM], group)
+    weight = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
+    # A time that was guessed may be there in some parts only, which is as good as none.
+    time = frame[TIME].to_numpy() if group.all(TIME in frame.columns and not frame[TIME].has_nulls()) else None
+    rows = frame[ROW].cast(pl.Int64).to_numpy() if ROW in frame.columns else None
+    data = Interactions(users, items, user_ids, item_ids, flags, weight, time, rows, group)
+    ends = np.cumsum([part.frame.height for part in parts])
+    sliced = [data.take(slice(end - part.frame.height, end)) for part, end in zip(parts, ends, strict=True)]
+    return [_without_empty_flags(part) for part in sliced]
+
+
+def _with_ids_of_one_type(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Integers in one part and text in another are text."""
+    mixed = [role for role in (USER, ITEM) if len({frame.schema[role] for frame in frames}) > 1]
+    return [frame.with_columns(pl.col(mixed).cast(pl.String)) for frame in frames] if mixed else frames
+
+
+def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Communicator) -> NDArray[np.int8]:
+    """Tell true from false positives by the rule, or by the flag that the authors' files and our own have."""
+    clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
+    all_clean = all(part.is_clean for part in parts)
+    if rule is None:
+        rule = _authors_rule(frame, parts, group)
+        if rule is None and OWN_FLAG in frame.columns:
+            rule = OWN_FLAG
+            frame = frame.with_columns(yes_or_no(frame[OWN_FLAG], group))
+    else:
+        for name in columns_of(rule):
+            if name not in frame.columns and not all_clean:
+                refuse_unknown_column(rule, name, parts[0].source_columns)
+    if rule is None or all_clean:
+        flags = np.full(frame.height, UNLABELLED, np.int8)
+    else:
+        flags = false_positive_flags(frame, rule, group).copy()
+    flags[clean] = CLEAN
+    return flags
+
+
+def _authors_rule(frame: pl.DataFrame, parts: list[Rows], group: Communicator) -> str | None:
+    """The rule of the authors' files: flag 0 is a false positive. There is none where the column holds stars."""
+    if "rating" not in frame.columns or not any(part.is_authors for part in parts):
+        return None
+    if is_zero_or_one(frame["rating"], group):
+        return "rating = 0"
+    logger.warning(
+        "the third column is more than the flags 0 and 1, so it is not known which interactions are false positives: "
+        'say it with a rule, such as false_positive="rating < 3"'
+    )
+    return None
+
+
+def _without_empty_flags(data: Interactions) -> Interactions:
+    return data if data.group.any(data.has_flags) else replace(data, false_positive=None)

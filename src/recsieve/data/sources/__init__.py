@@ -1,0 +1,1 @@
+"""Logs as their publishers give them: Adressa, Amazon, Yelp, MovieLens."""

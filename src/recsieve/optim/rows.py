@@ -1,0 +1,388 @@
+"""Adam over single rows of a table: the kernels under `LazyAdam`, on numpy arrays only.
+
+A row without gradient after step `start` still moves under Adam, at every later step s by
+m · rate_s·β1^(s-start) / (√v · scale_s·β2^((s-start)/2) + ε) with rate_s = lr_s/(1-β1^s), scale_s = 1/√(1-β2^s).
+The sum of weight/(node·√v + ε) over many steps equals, to rounding, the same sum over only two nodes with the same
+first four moments (Gauss quadrature). The two depend on `start` and the present step, not on the row.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+# Missed steps that weigh less than this against the first are left out: far below the rounding of float32.
+NEGLIGIBLE = 1e-9
+# The largest relative error of a movement by quadrature; a row that would exceed it takes its steps one by one.
+TOLERANCE = 1e-6
+# Moments below this are cleared: arithmetic on denormal numbers is many times slower, and what they move is nothing.
+TINY = np.float32(1e-37)
+# Instead of the step up to which a row is, where it had no gradient yet: there is nothing to catch up.
+NEVER = -1
+
+# Rows are fetched into the cache this many ahead of their use: the tables are larger than it, and their rows are
+# asked for in no order that the machine could foresee.
+AHEAD = 16
+CACHE_LINE = 16  # numbers of 4 bytes
+
+_strict = njit(cache=True, nogil=True, error_model="numpy")
+_fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # multiply-add, no reordering
+
+
+class RowAdam:
+    """Adam over the rows of one table, each row up to the step in `last` and no further until it is asked for."""
+
+    def __init__(
+        self,
+        exp_avg: NDArray[np.float32],
+        exp_avg_sq: NDArray[np.float32],
+        last: NDArray[np.int32],
+        timeline: Timeline,
+        eps: float,
+    ) -> None:
+        self.exp_avg, self.exp_avg_sq, self.last = exp_avg, exp_avg_sq, last
+        self.timeline, self.eps = timeline, eps
+        self.marks = np.full(len(last), -1, np.int32)  # for `unique_rows`, so that it need not sort
+
+    def rows(self, table: NDArray[np.float32]) -> Rows:
+        """All that the kernels have to know, until the timeline grows."""
+        time, (beta1, beta2) = self.timeline, self.timeline.betas
+        return Rows(
+            table, self.exp_avg, self.exp_avg_sq, self.last, self.marks, time.nodes, time.decay,
+            time.learning_rates, time.rates, time.scales, time.window, beta1, beta2, self.eps,
+        )  # fmt: skip
+
+    def unique(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+        """The rows without repetition, and where each of them is among those."""
+        unique, inverse = unique_rows(rows, self.marks)
+        if len(inverse) < len(rows):
+            row = rows[len(inverse)]
+            raise IndexError(f"row {row} was looked up in a table of {len(self.last)} rows, numbered from 0.")
+        return unique, inverse
+
+    def catch_up(self, table: NDArray[np.float32], unique: NDArray[np.integer]) -> None:
+        """Bring rows, none of them twice, to where Adam would have them by now."""
+        catch_up_rows(unique, self.rows(table), self.timeline.step)
+
+    def read(self, table: NDArray[np.float32], unique: NDArray[np.integer]) -> NDArray[np.float32]:
+        """A copy of rows, none of them twice, after they are brought up."""
+        return read_rows(unique, self.rows(table), self.timeline.step)
+
+    def step(
+        self,
+        table: NDArray[np.float32],
+        unique: NDArray[np.integer],
+        gradients: NDArray[np.float32],
+        learning_rate: float,
+    ) -> None:
+        """Make a step with the gradients of some rows that are up to date, none of them twice."""
+        self.timeline.advance(learning_rate)
+        step_rows(unique, gradients, self.rows(table), self.timeline.step)
+
+
+class Rows(NamedTuple):
+    """A table, what Adam keeps of each of its rows, and the course of the learning rate, as kernels take it."""
+
+    table: Any
+    exp_avg: Any
+    exp_avg_sq: Any
+    last: Any
+    marks: Any
+    nodes: Any
+    decay: Any
+    learning_rates: Any
+    rates: Any
+    scales: Any
+    window: int
+    beta1: float
+    beta2: float
+    eps: float
+
+
+class Timeline:
+    """What missed steps do to a row, as far as it is the same for all rows of a table."""
+
+    def __init__(self, betas: tuple[float, float]) -> None:
+        self.betas = float(betas[0]), float(betas[1])
+        self.window = max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(betas[0]))) if betas[0] > 0 else 1
+        self.step = 0
+        self.rates, self.scales, self.learning_rates = np.zeros((3, 0))  # by step, from 1
+        self.nodes = np.zeros((0, 4), dtype=np.float32)  # by start: weight, node, weight, node
+        self.decay = np.zeros((0, 2), dtype=np.float32)  # by gap: β1^gap, β2^gap
+
+    @property
+    def history(self) -> NDArray[np.float64]:
+        """The learning rate of each step so far: all it takes to build the same timeline again."""
+        return self.learning_rates[1 : self.step + 1]
+
+    def advance(self, learning_rates: NDArray[np.float64] | float, steps: int = 1) -> None:
+        """Count more steps, made with these learning rates."""
+        first, self.step = self.step + 1, self.step + steps
+        self.reserve(0)
+        self.learning_rates[first : self.step + 1] = learning_rates
+        _advance(self.learning_rates, self.rates, self.scales, self.nodes, first, self.step, self.window, *self.betas)
+
+    def reserve(self, steps: int) -> None:
+        """Make room for more steps, so that a kernel can count them."""
+        if self.step + steps >= len(self.rates):
+            self._grow(max(1024, 2 * (self.step + steps)))
+
+    def _grow(self, capacity: int) -> None:
+        for name in ("rates", "scales", "learning_rates", "nodes"):
+            old = getattr(self, name)
+            grown = np.zeros((capacity, *old.shape[1:]), old.dtype)
+            grown[: len(old)] = old
+            setattr(self, name, grown)
+        decay = np.power(self.betas, np.arange(capacity)[:, None])
+        self.decay = np.where(decay < TINY, 0, decay).astype(np.float32)
+
+
+def compile_kernels() -> None:
+    """Compile everything here, or read it from the cache, before a clock or a progress bar starts."""
+    zero = np.zeros((1, 1), np.float32)
+    rows = RowAdam(zero, zero, np.full(1, NEVER, np.int32), Timeline((0.9, 0.999)), 1e-8)
+    unique, inverse = rows.unique(np.zeros(1, np.int64))
+    rows.catch_up(zero, unique)
+    rows.step(zero, unique, sums_by_index(zero, inverse, 1), 0.0)
+
+
+@_strict
+def _advance(learning_rates, rates, scales, nodes, first, last, window, beta1, beta2):
+    """Fill in the steps from first to last and bring the nodes of every start up to the last."""
+    for step in range(first, last + 1):
+        rates[step] = learning_rates[step] / (1 - beta1**step)
+        scales[step] = 1 / math.sqrt(1 - beta2**step)
+        _fill_nodes(rates, scales, nodes, step, window, step == last, beta1, math.sqrt(beta2))
+
+
+@_strict
+def advance_rows(at, step, learning_rate):
+    """Count the step that is made next, in a kernel that makes several."""
+    at.learning_rates[step] = learning_rate
+    _advance(at.learning_rates, at.rates, at.scales, at.nodes, step, step, at.window, at.beta1, at.beta2)
+
+
+@_strict
+def _fill_nodes(rates, scales, nodes, step, window, is_last, beta1, root_beta2):
+    """Set the nodes of each start for the gap to this step, from moments Σ weight·node^n by Horner's rule.
+
+    Where more steps follow, only those of the oldest start are needed: the others will change, and these will not.
+    """
+    moment0 = moment1 = moment2 = moment3 = moment4 = 0.0
+    for start in range(step - 1, max(step - window, 0) - 1, -1):
+        factor, weight, scale = beta1, rates[start + 1], scales[start + 1]
+        moment0 = factor * (moment0 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment1 = factor * (moment1 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment2 = factor * (moment2 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment3 = factor * (moment3 + weight)
+        factor, weight = factor * root_beta2, weight * scale
+        moment4 = factor * (moment4 + weight)
+        if is_last or start == step - window:
+            quadrature = _two_nodes(moment0, moment1, moment2, moment3, moment4)
+            nodes[start, 0], nodes[start, 1], nodes[start, 2], nodes[start, 3] = quadrature
+
+
+@_strict
+def _two_nodes(moment0, moment1, moment2, moment3, moment4):
+    """A weight, a node, a weight, a node with the moments 0 to 3; a first node of 0 if that is not accurate enough."""
+    if moment0 == 0:  # the learning rate was 0: no movement
+        return 0.0, 1.0, 0.0, 1.0
+    mean = moment1 / moment0
+    raw2, raw3, raw4 = moment2 / moment0 / mean**2, moment3 / moment0 / mean**3, moment4 / moment0 / mean**4
+    # Central moments of node/mean, whose mean is 1.
+    variance, third, fourth = raw2 - 1, raw3 - 3 * raw2 + 2, raw4 - 4 * raw3 + 6 * raw2 - 3
+    if variance < 1e-14:  # one step, or steps that cannot be told apart
+        return moment0, mean, 0.0, mean
+    skew = third / variance
+    if not fourth - skew * third - variance**2 <= TOLERANCE:
+        return 0.0, 0.0, 0.0, 0.0
+    spread = math.sqrt(skew**2 + 4 * variance)
+    below, above = (spread - skew) / 2, (spread + skew) / 2
+    return moment0 * below / spread, mean * (1 + above), moment0 * above / spread, mean * (1 - below)
+
+
+@intrinsic
+def _fetch(typing_context, table, row, column):
+    """Ask for a place of a table to be in the cache soon."""
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(
+            context, builder, signature.args[0], array, list(arguments[1:]), wraparound=False
+        )
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        to_write, keep, data = (ir.Constant(number, value) for value in (1, 3, 1))
+        builder.call(prefetch, [builder.bitcast(place, byte), to_write, keep, data])
+
+    return types.void(table, row, column), generate
+
+
+@_fused
+def _fetch_row(table, exp_avg, exp_avg_sq, row):
+    for column in range(0, table.shape[1], CACHE_LINE):
+        _fetch(table, row, column)  # type: ignore[call-arg]
+        _fetch(exp_avg, row, column)
+        _fetch(exp_avg_sq, row, column)
+
+
+@_fused
+def unique_rows(rows, marks):
+    """The rows in the order in which they first come, and each one's place there; fewer places if a row is none.
+
+    `marks` has a -1 for each row of the table, before and after.
+    """
+    unique, inverse, count, known = np.empty_like(rows), np.empty(len(rows), np.int32), 0, 0
+    for row in rows:
+        if row < 0 or row >= len(marks):
+            break
+        if marks[row] < 0:
+            marks[row], unique[count] = count, row
+            count += 1
+        inverse[known] = marks[row]
+        known += 1
+    for row in unique[:count]:
+        marks[row] = -1
+    return unique[:count], inverse[:known]
+
+
+# One thread: rows come from the outer caches at the same pace for two, which also wait for each other.
+@_fused
+def catch_up_rows(rows, at, step):
+    """Bring unique rows to the present step, as Adam without gradients would."""
+    eps = np.float32(at.eps)
+    for row in rows:
+        start = at.last[row]
+        if start != NEVER and start != step and at.nodes[start, 1] == 0:
+            missed = slice(start + 1, min(start + at.window, step) + 1)
+            values, mean, square = at.table[row], at.exp_avg[row], at.exp_avg_sq[row]
+            _step_one_by_one(values, mean, square, at.rates[missed], at.scales[missed], at.beta1, at.beta2, eps)
+            _decay(mean, at.decay[step - start, 0])
+            _decay(square, at.decay[step - start, 1])
+            at.last[row] = step
+    _catch_up_at_once(rows, at.table, at.exp_avg, at.exp_avg_sq, at.last, step, at.nodes, at.decay, eps)
+
+
+@_fused
+def read_rows(rows, at, step):
+    """A copy of unique rows, brought to the present step."""
+    catch_up_rows(rows, at, step)
+    values = np.empty((len(rows), at.table.shape[1]), np.float32)
+    for place in range(len(rows)):
+        row = rows[place]
+        for i in range(values.shape[1]):
+            values[place, i] = at.table[row, i]
+    return values
+
+
+@_fused
+def _step_one_by_one(values, exp_avg, exp_avg_sq, rates, scales, beta1, beta2, eps):
+    root, total = np.sqrt(exp_avg_sq), np.zeros_like(values)
+    decay1, decay2, keep2 = 1.0, 1.0, math.sqrt(beta2)
+    for step in range(0, len(rates), 2):  # two at a time
+        decay1, decay2 = decay1 * beta1, decay2 * keep2
+        weight1, node1 = np.float32(rates[step] * decay1), np.float32(scales[step] * decay2)
+        decay1, decay2 = decay1 * beta1, decay2 * keep2
+        weight2, node2 = np.float32(0), node1
+        if step + 1 < len(rates):
+            weight2, node2 = np.float32(rates[step + 1] * decay1), np.float32(scales[step + 1] * decay2)
+        for i in range(len(total)):
+            total[i] += _two_parts(root[i], weight1, node1, weight2, node2, eps)
+    for i in range(len(total)):
+        values[i] -= exp_avg[i] * total[i]
+
+
+@_fused
+def _two_parts(root, weight1, node1, weight2, node2, eps):
+    """weight1 / (node1·root + ε) + weight2 / (node2·root + ε), with one division: they are what takes the time."""
+    below1, below2 = node1 * root + eps, node2 * root + eps
+    return (weight1 * below2 + weight2 * below1) / (below1 * below2)
+
+
+@_fused
+def _decay(moment, factor):
+    for i in range(len(moment)):
+        moment[i] = cleared(moment[i] * factor)
+
+
+@_fused
+def _catch_up_at_once(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, eps):
+    for k in range(len(rows)):
+        if k + AHEAD < len(rows):
+            _fetch_row(table, exp_avg, exp_avg_sq, np.int64(rows[k + AHEAD]))
+        row = rows[k]
+        start = last[row]
+        if start in (NEVER, step):
+            continue
+        weight1, node1, weight2, node2 = nodes[start, 0], nodes[start, 1], nodes[start, 2], nodes[start, 3]
+        decay1, decay2 = decay[step - start, 0], decay[step - start, 1]
+        for i in range(table.shape[1]):  # not over slices: making them would cost more than the arithmetic
+            mean, square = exp_avg[row, i], exp_avg_sq[row, i]
+            table[row, i] -= mean * _two_parts(np.sqrt(square), weight1, node1, weight2, node2, eps)
+            exp_avg[row, i], exp_avg_sq[row, i] = cleared(mean * decay1), cleared(square * decay2)
+        last[row] = step
+
+
+@_fused
+def cleared(moment):
+    return np.float32(0) if abs(moment) < TINY else moment
+
+
+@_fused
+def step_rows(rows, gradients, at, step):
+    """Make Adam's step on unique rows that are up to date, with a gradient for each."""
+    table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
+    factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
+    for place in range(len(rows)):
+        row = rows[place]
+        for i in range(table.shape[1]):
+            mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], gradients[place, i], factors)
+            exp_avg[row, i], exp_avg_sq[row, i] = mean, square
+            table[row, i] -= movement
+        last[row] = step
+
+
+@_fused
+def step_vector(values, exp_avg, exp_avg_sq, gradient, rate, scale, beta1, beta2, eps):
+    """Make Adam's step on a parameter that has a gradient in every step, and so never anything to catch up."""
+    factors = _factors(rate, scale, beta1, beta2, eps)
+    for i in range(len(values)):
+        exp_avg[i], exp_avg_sq[i], movement = _stepped(exp_avg[i], exp_avg_sq[i], gradient[i], factors)
+        values[i] -= movement
+
+
+@_fused
+def _factors(rate, scale, beta1, beta2, eps):
+    rate, scale, eps = np.float32(rate), np.float32(scale), np.float32(eps)
+    return np.float32(beta1), np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2), rate, scale, eps
+
+
+@_fused
+def _stepped(exp_avg, exp_avg_sq, gradient, factors):
+    """The moments after a gradient, and by how much it moves the value."""
+    keep1, take1, keep2, take2, rate, scale, eps = factors
+    mean = cleared(keep1 * exp_avg + take1 * gradient)
+    square = cleared(keep2 * exp_avg_sq + take2 * gradient * gradient)
+    return mean, square, rate * mean / (np.sqrt(square) * scale + eps)
+
+
+@_fused
+def sums_by_index(gradients, inverse, n_unique):
+    """The sum of the gradients of each place, added up in the order of the batch, as exactly as they are given."""
+    sums = np.zeros((n_unique, gradients.shape[1]), gradients.dtype)
+    for k in range(len(inverse)):
+        place = inverse[k]  # before the loop, which is else not made in vectors: the sums might overlap the places
+        for i in range(sums.shape[1]):
+            sums[place, i] += gradients[k, i]
+    return sums

@@ -1,0 +1,181 @@
+"""A fitted model with the ids of its users and items: lists, items that are alike, and reasons.
+
+Everything is prepared when it is made; asking changes nothing, so that several threads may ask at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from recsieve.data.interactions import CSR, Interactions
+from recsieve.data.reading.id_index import IdIndex
+from recsieve.errors import ConfigError, DataError
+from recsieve.evaluation.ranking import rank_items, rank_scores
+from recsieve.models.popularity import PopularityScorer
+from recsieve.models.scorer import Scorer
+from recsieve.recommendations.filters import Filters, some_of
+
+Reasons = list[tuple[int, float]]  # codes of items and what they contribute, the most first
+UNFILTERED = Filters()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Lists by code: a row for each that was asked for."""
+
+    users: list[str] | NDArray[np.int32]  # what they were called, or the codes of fitted users
+    items: NDArray[np.int32]  # (n, k), −1 where fewer are left
+    scores: NDArray[np.float32]  # (n, k), NaN where the list is of popular items
+    popular: NDArray[np.bool_]  # (n,) whether nothing is known of the user, and the list is of popular items
+    notes: list[str] = field(default_factory=list)  # what whoever asked should know
+    reasons: list[list[Reasons]] | None = None  # of each item in each list
+
+
+class Ranker:
+    """Ranks for fitted users and for new ones; `data` is what the model was fitted on, `interacted` what users have."""
+
+    def __init__(self, scorer: Scorer, data: Interactions, interacted: CSR, popularity: NDArray[np.int64]) -> None:
+        self.scorer, self._interacted, self._popularity = scorer.prepare(), interacted, popularity
+        self.users, self.items = IdIndex(data.user_ids), IdIndex(data.item_ids)
+        self._data = data
+        self._by_popularity = PopularityScorer(1, torch.from_numpy(popularity.astype(np.float32)))
+
+    def for_users(
+        self, asked: Sequence[str] | None, k: int, filters: Filters = UNFILTERED, *, explain: int = 0,
+        workers: int | None = None,
+    ) -> Ranked:  # fmt: skip
+        """The lists of users by their ids, or of all; those who are not known get popular items."""
+        codes = np.arange(len(self.users), dtype=np.int32) if asked is None else self.users.codes(asked)
+        users = list(asked) if asked is not None else self.users.texts(codes) if filters.by_user else codes
+        seen = self._interacted.take(codes)
+        return self._ranked(users, self.scorer, codes, seen, k, filters, self._profile_of, explain, workers)
+
+    def for_profiles(
+        self, profiles: Mapping[str, Sequence[str]], k: int, filters: Filters = UNFILTERED, *, explain: int = 0,
+        workers: int | None = None,
+    ) -> Ranked:  # fmt: skip
+        """The lists of new users by their items; of whom no item is known gets popular items."""
+        matrix, notes = self._encoded(profiles)
+        rows = np.flatnonzero(np.diff(matrix.indptr))
+        folded = self.scorer.fold_in(matrix[rows]).prepare() if len(rows) else self.scorer
+        codes = np.full(len(profiles), -1, np.int32)
+        codes[rows] = np.arange(len(rows))
+        seen = CSR(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), len(self.items))
+
+        def profile_of(code: int) -> csr_array:
+            return matrix[[rows[code]]]
+
+        found = self._ranked(list(profiles), folded, codes, seen, k, filters, profile_of, explain, workers)
+        return Ranked(found.users, found.items, found.scores, found.popular, notes + found.notes, found.reasons)
+
+    def similar(self, items: Sequence[str], k: int) -> Ranked:
+        """The items that are most alike to each of some; what is not alike at all is left out."""
+        _require_length(k)
+        codes = self._known(items)
+        alike = self.scorer.similar(torch.from_numpy(codes.astype(np.int64))).detach().float().numpy().copy()
+        alike[alike <= 0] = -np.inf
+        rows, themselves = np.arange(len(codes), dtype=np.int32), np.arange(len(codes) + 1, dtype=np.int64)
+        top = rank_scores(alike, rows, k, CSR(themselves, codes, len(self.items)))
+        return Ranked(list(items), top, np.take_along_axis(alike, np.maximum(top, 0), axis=1), np.zeros(len(top), bool))
+
+    def explain(
+        self, user: str | None, profile: Sequence[str] | None, items: Sequence[str], most: int
+    ) -> tuple[list[Reasons], list[str]]:
+        """What of a fitted user's profile, or of one that is given, speaks for some items; and what is to be told."""
+        offered = self._known(items)
+        if profile is not None:
+            matrix, notes = self._encoded({"": profile})
+            return self._reasons([0], [offered], lambda _: matrix, most)[0], notes
+        codes = self.users.codes([str(user)])
+        if codes[0] < 0:
+            raise DataError(f"user {user!r} is not in the training data: give another, or a profile.")
+        return self._reasons(codes, [offered], self._profile_of, most)[0], []
+
+    def _known(self, items: Sequence[str]) -> NDArray[np.int32]:
+        """The codes of items that have to be known."""
+        codes = self.items.codes(items)
+        missing = [item for item, code in zip(items, codes, strict=True) if code < 0]
+        if missing:
+            told = f"{len(missing)} of {len(codes)} items are not in the data ({some_of(missing)})"
+            raise DataError(f"{told}: leave them out.")
+        return codes
+
+    def _ranked(self, users, scorer, codes, seen, k, filters, profile_of, explain, workers) -> Ranked:
+        _require_length(k)
+        unknown: dict[str, None] = {}
+        mask = filters.mask(users, seen, self.items, self._popularity, unknown)
+        popular = codes < 0
+        items = np.full((len(codes), min(k, len(self.items))), -1, np.int32)
+        scores = np.full(items.shape, np.nan, np.float32)
+        for some, of, by in ((~popular, codes, scorer), (popular, codes * 0, self._by_popularity)):
+            rows = np.flatnonzero(some)
+            if len(rows):
+                items[rows], found = rank_items(by, of[rows], k, mask.take(rows), workers=workers)
+                if by is scorer:
+                    scores[rows] = found
+        notes = _unknown_items(unknown, "the lists to allow or deny") + _short(items, k)
+        reasons = self._reasons(codes, items, profile_of, explain) if explain else None
+        return Ranked(users, items, scores, popular, notes, reasons)
+
+    def _encoded(self, profiles: Mapping[str, Sequence[str]]) -> tuple[csr_array, list[str]]:
+        """Profiles as a matrix of ones, and what is to be told about them."""
+        flat = [item for items in profiles.values() for item in items]
+        rows = np.repeat(np.arange(len(profiles), dtype=np.int32), [len(items) for items in profiles.values()])
+        codes = self.items.codes(flat)
+        known = codes >= 0
+        met = CSR.from_pairs(rows[known], codes[known], len(profiles), len(self.items))
+        unknown = dict.fromkeys(flat[place] for place in np.flatnonzero(~known))
+        ones = np.ones(len(met.items), np.float32)
+        matrix = csr_array((ones, met.items, met.offsets), shape=(len(profiles), len(self.items)))
+        return matrix, _unknown_items(unknown, "the profiles")
+
+    def _profile_of(self, user: int) -> csr_array:
+        """What a fitted user was fitted on."""
+        profiles = self._data.profiles
+        row = slice(profiles.offsets[user], profiles.offsets[user + 1])
+        items, weights = profiles.items[row], profiles.weights
+        values = np.ones(len(items), np.float32) if weights is None else weights[row]
+        return csr_array((values, items, [0, len(items)]), shape=(1, len(self.items)))
+
+    def _reasons(self, codes, items, profile_of, most: int) -> list[list[Reasons]]:
+        """For each item of each list, the items of the profile that speak for it most."""
+        everyone: list[list[Reasons]] = []
+        for code, offered in zip(codes, items, strict=True):
+            offered = offered[offered >= 0]
+            profile = profile_of(code) if code >= 0 else None
+            if profile is None or not len(profile.indices) or not len(offered):
+                everyone.append([[] for _ in offered])
+                continue
+            parts = self.scorer.contributions(profile, torch.from_numpy(offered.astype(np.int64))).numpy()
+            best = np.argsort(-parts, axis=1, kind="stable")[:, :most]
+            everyone.append(
+                [
+                    [(int(profile.indices[place]), float(part[place])) for place in places if part[place] > 0]
+                    for part, places in zip(parts, best, strict=True)
+                ]
+            )
+        return everyone
+
+
+def _require_length(k: int) -> None:
+    if k < 1:
+        raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
+
+
+def _unknown_items(unknown: Mapping[str, None], where: str) -> list[str]:
+    return (
+        [f"{len(unknown):,} items in {where} are not in the data and left out ({some_of(unknown)})."] if unknown else []
+    )
+
+
+def _short(items: NDArray[np.int32], k: int) -> list[str]:
+    short = int((items[:, -1] < 0).sum()) if items.shape[1] == k else len(items)
+    return (
+        [f"{short:,} of {len(items):,} lists are shorter than {k}: no more items are left for them."] if short else []
+    )

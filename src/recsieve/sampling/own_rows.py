@@ -1,0 +1,147 @@
+"""The rows of an epoch that are a rank's own: the same samples as one process draws, found without drawing the rest."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+from numpy.typing import NDArray
+
+from recsieve.data.interactions import CSR, Interactions
+from recsieve.sampling.draws import mix, position_of, unobserved, widths
+
+
+class Drawn(NamedTuple):
+    """Some rows of a shuffled epoch."""
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    interactions: NDArray[np.int64]  # which of those here it is, −1 for a negative
+    positions: NDArray[np.int64]  # in the epoch, ascending
+
+
+class OwnRows:
+    """Finds the rows of a rank's interactions in every epoch, from where each comes in the shuffled order."""
+
+    def __init__(self, data: Interactions, observed: CSR, negatives: int, *, by_user: bool) -> None:
+        self._data, self._observed, self._by_user = data, observed, by_user
+        has_room = observed.counts() < data.n_items
+        self._lengths = np.where(has_room[data.users], 1 + negatives, 1)  # an interaction and its negatives
+        # Over the users of all ranks: those of the others have no interactions here.
+        periods = np.where(has_room, 1 + negatives, 1)
+        self._user_lengths = data.group.sum(data.user_counts() * periods)
+        self._user_periods = data.group.sum(np.where(data.user_counts() > 0, periods, 0))
+        self._rest = np.sort(data.group.joined(_rows(data)[~has_room[data.users]]))
+        self._n_groups, self._period = data.total() - len(self._rest), 1 + negatives
+        self.n_without_negatives = len(self._rest)
+        self.n_rows = int(self._user_lengths.sum())
+        self._last: tuple[np.uint64, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
+
+    def draw(self, key: np.uint64, start: int, stop: int) -> Drawn:
+        """Those of the rows from `start` to `stop` of an epoch that are this rank's."""
+        begins, order = self._shuffled(key)
+        # A group of an interaction and its negatives may begin before the start.
+        first, last = np.searchsorted(begins, [start - self._period + 1, stop])
+        own, lengths = order[first:last], self._lengths[order[first:last]]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        own, positions = np.repeat(own, lengths), np.repeat(begins[first:last], lengths) + within
+        asked = (positions >= start) & (positions < stop)
+        own, within, positions = own[asked], within[asked], positions[asked]
+        users, items = self._data.users[own], self._data.items[own].copy()
+        counters = _rows(self._data)[own] * self._period + within
+        bits = _bits_at(positions, key) if self._by_user else _bits_of(counters, key)
+        observed = self._observed
+        _fill_negatives(items, users, within, bits, observed.offsets, observed.items, observed.n_items)
+        return Drawn(users, items, np.where(within == 0, own, -1), positions)
+
+    def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first row of the epoch at or after each position that is an interaction's own, whoever has it."""
+        if self._by_user:
+            order = self._user_order(key)
+            return next_group(positions, np.cumsum(self._user_lengths[order]), self._user_periods[order])
+        paired = self._n_groups * self._period
+        return np.where(positions > paired, positions, -(-positions // self._period) * self._period)
+
+    def _user_order(self, key: np.uint64) -> NDArray[np.int64]:
+        return np.random.default_rng(int(key)).permutation(np.flatnonzero(self._user_lengths))
+
+    def _shuffled(self, key: np.uint64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where own interactions begin in the epoch, ascending, and which they are."""
+        if self._last is None or self._last[0] != key:
+            begins = self._begins_by_user(key) if self._by_user else self._begins(key)
+            order = np.argsort(begins)
+            self._last = key, (begins[order], order)
+        return self._last[1]
+
+    def _begins(self, key: np.uint64) -> NDArray[np.int64]:
+        rows = _rows(self._data)
+        of_rest = np.searchsorted(self._rest, rows)  # how many of those without negatives come before
+        shuffled = _positions_of(rows - of_rest, self._n_groups, key) * self._period
+        return np.where(self._without_negatives, self._n_groups * self._period + of_rest, shuffled)
+
+    @property
+    def _without_negatives(self) -> NDArray[np.bool_]:
+        return self._lengths < self._period
+
+    def _begins_by_user(self, key: np.uint64) -> NDArray[np.int64]:
+        lengths, users = self._user_lengths, self._data.users
+        shuffled = self._user_order(key)
+        of_user = np.zeros(len(lengths), np.int64)
+        of_user[shuffled] = np.cumsum(lengths[shuffled]) - lengths[shuffled]
+        by_user = np.argsort(users, kind="stable")
+        counts = self._data.user_counts()
+        before = np.empty(len(users), np.int64)  # interactions of the same user that come before
+        before[by_user] = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[by_user]]
+        return of_user[users] + before * self._lengths
+
+
+def next_group(positions: NDArray[np.int64], ends: NDArray[np.int64], periods: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first row at or after each position with which an interaction begins.
+
+    Users follow each other, `ends` says where the rows of each end, and `periods` how many rows an interaction has.
+    """
+    user = np.minimum(np.searchsorted(ends, positions, side="right"), len(ends) - 1)
+    first = np.where(user > 0, ends[user - 1], 0)
+    period = periods[user]
+    return first + -(-(positions - first) // period) * period
+
+
+def _rows(data: Interactions) -> NDArray[np.int64]:
+    return np.arange(len(data)) if data.rows is None else data.rows
+
+
+@njit(nogil=True, cache=True)
+def _positions_of(groups, n_groups, key):
+    left_bits, right_bits = widths(n_groups)
+    positions = np.zeros(len(groups), np.int64)
+    for i in range(len(groups) if n_groups > 0 else 0):  # without groups, the walk would never land inside
+        # Those of the rest may be numbered beyond the last group; nobody asks where they are.
+        positions[i] = position_of(min(groups[i], n_groups - 1), n_groups, key, left_bits, right_bits)
+    return positions
+
+
+@njit(nogil=True, cache=True)
+def _bits_at(positions, key):
+    """What a negative at each position is drawn from, where users are shuffled."""
+    bits = np.empty(len(positions), np.uint64)
+    for i in range(len(bits)):
+        bits[i] = mix(key ^ mix(uint64(positions[i])))
+    return bits
+
+
+@njit(nogil=True, cache=True)
+def _bits_of(counters, key):
+    """What a negative is drawn from, where interactions are shuffled: by its row, and its number there."""
+    bits, negative_key = np.empty(len(counters), np.uint64), mix(key)
+    for i in range(len(bits)):
+        bits[i] = mix(negative_key ^ uint64(counters[i]))
+    return bits
+
+
+@njit(nogil=True, cache=True)
+def _fill_negatives(items, users, within, bits, offsets, observed, n_items):
+    """Draw an item for each negative: what follows an interaction."""
+    for i in range(len(items)):
+        if within[i] > 0:
+            items[i] = unobserved(bits[i], offsets[users[i]], offsets[users[i] + 1], observed, n_items)

@@ -1,0 +1,1 @@
+"""Data with known truth: a simulated world, and noise put into a real log."""

@@ -1,0 +1,82 @@
+"""Delimited text."""
+
+import polars as pl
+import pytest
+
+from recsieve.data.reading.delimited import TextFile, find_separator, looks_like_header, typed
+from recsieve.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("lines", "separator"),
+    [
+        (["1\t2\t3", "4\t5\t6"], "\t"),
+        (["user,item", "1,2"], ","),
+        (["user;item;price", "1;2;3,5", "1;3;4,5"], ";"),
+        (["1|2"], "|"),
+        (["title\tuser", "a, b, c\t1", "d, e, f\t2"], "\t"),
+        (['"a;b;c;d",1', '"e;f",2'], ","),
+        (["alone"], ","),
+    ],
+)
+def test_the_separator_is_the_one_that_cuts_all_lines_alike(lines, separator):
+    assert find_separator(lines) == separator
+
+
+@pytest.mark.parametrize(
+    ("cells", "asked", "is_header"),
+    [
+        (["user", "item"], [], True),
+        (["1", "2"], [], False),
+        (["user", "2024"], [], False),
+        (["user", "2024"], ["user"], True),
+        (["alice", "bread"], [], True),
+        (["alice", "bread"], ["column_1", "column_2"], False),
+    ],
+)
+def test_a_first_line_is_a_header_if_it_has_an_asked_name_or_no_number(cells, asked, is_header):
+    assert looks_like_header(cells, asked) == is_header
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("user,item\r\n1,2\r\n", [("1", "2")]),
+        ("\ufeffuser,item\n1,2\n", [("1", "2")]),
+        ("\n\nuser,item\n\n1,2\n\n3,4", [("1", "2"), ("3", "4")]),
+        ('user,item\n"a,b","c ""d"""\n"x\ny",z\n', [("a,b", 'c "d"'), ("x\ny", "z")]),
+    ],
+)
+def test_line_ends_marks_blank_lines_and_quotes_are_read_as_meant(tmp_path, text, rows):
+    path = tmp_path / "log.csv"
+    path.write_bytes(text.encode())
+    file = TextFile.look_at(path)
+    assert file.names == ["user", "item"]
+    assert file.scan().drop_nulls().collect().rows() == rows
+
+
+def test_names_are_made_distinct_and_those_that_are_missing_are_numbered(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(",user,user\n1,2,3\n")
+    assert TextFile.look_at(path, asked=["user"]).names == ["column_1", "user", "user_3"]
+
+
+@pytest.mark.parametrize("line", ["3,4", "3,4,5,6"])
+def test_a_ragged_line_is_named(tmp_path, line):
+    path = tmp_path / "log.csv"
+    path.write_text(f"user,item,rating\n1,2,3\n\n{line}\n")
+    with pytest.raises(DataError, match=rf"line 4 of .* has {line.count(',') + 1} cells where 3 are expected"):
+        TextFile.look_at(path).refuse_ragged()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (["1", " 2 ", None, "NA"], [1, 2, None, None]),
+        (["1.5", "nan", "2e3"], [1.5, None, 2000.0]),
+        (["True", "false", ""], [True, False, None]),
+        (["yes", "2"], ["yes", "2"]),
+    ],
+)
+def test_text_is_typed_only_if_all_of_it_can_be(text, values):
+    assert typed(pl.Series(text)).to_list() == values

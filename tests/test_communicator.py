@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import torch
+
+from recsieve.communicator import SINGLE_PROCESS, Communicator, current, join, restarts
+from recsieve.errors import GroupError
+
+
+def test_a_process_that_nobody_started_together_with_others_is_alone(monkeypatch):
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    with join() as group:
+        assert group == current() == SINGLE_PROCESS
+    assert restarts() == 0
+
+
+def test_one_rank_of_torchrun_is_alone_and_listens_nowhere(monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "test")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with join() as group:
+        assert group == Communicator(launched=True)
+        assert not torch.distributed.is_initialized()
+
+
+def test_alone_everything_is_what_was_given():
+    assert SINGLE_PROCESS.sum(np.array([1, 2])).tolist() == [1, 2]
+    assert SINGLE_PROCESS.joined(np.array([1, 2])).tolist() == [1, 2]
+    assert SINGLE_PROCESS.broadcast_bytes(b"hello") == b"hello"
+    assert SINGLE_PROCESS.total(3) == 3
+    assert SINGLE_PROCESS.any(True)
+    assert not SINGLE_PROCESS.all(False)
+
+
+def test_ranks_gather_what_each_has_even_if_that_is_nothing(in_ranks):
+    def work(group: Communicator):
+        return group.joined(np.arange(group.rank * 2)), group.sum(np.ones(2)), group.broadcast_bytes(b"%d" % group.rank)
+
+    for joined, total, first in in_ranks(3, work):
+        assert joined.tolist() == [0, 1, 0, 1, 2, 3]
+        assert total.tolist() == [3, 3]
+        assert first == b"0"
+
+
+def test_what_goes_wrong_between_ranks_is_one_line(monkeypatch):
+    def all_reduce(tensor):
+        raise RuntimeError("[/gloo/pair.cc:553] Connection closed by peer [10.0.0.2]:6019. Check the logs. GLHF!\nmore")
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
+    with pytest.raises(
+        GroupError, match=r"rank 1 has lost the others \(Connection closed by peer \[10.0.0.2\]:6019\):"
+    ):
+        Communicator(1, 2).total(1)
