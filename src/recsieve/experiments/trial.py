@@ -22,7 +22,7 @@ from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
-from recsieve.experiments.pool import Reporter, read_split
+from recsieve.experiments.pool import Reporter, cached_split
 from recsieve.experiments.run import check_same
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
@@ -66,7 +66,7 @@ class TrialTask:
         return run.finished
 
     def run(self, reporter: Reporter) -> None:
-        split = read_split(self.data)
+        split = cached_split(self.data)
         run_trial(split, self.cell, self.folder, self.metric, reporter.take, validation_users=self.validation_users)
 
 
