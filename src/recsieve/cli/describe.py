@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recsieve.cli.options import Columns, Data, Json, KCore, reads_log
+from recsieve.cli.options import COLUMNS, Columns, Data, Json, KCore, reads_log
 
 if TYPE_CHECKING:
     from recsieve.data.proposal import Proposal
@@ -59,11 +59,11 @@ def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
 def _command(data: Path, options: Mapping[str, Any], k_core: int) -> str:
     """The words of a training with these options."""
     words = ["recsieve", "train", _word(str(data))]
-    for name, value in options.items():
+    for name in (name for name in COLUMNS if name in options):
         if name == "header":
-            words.append("--header" if value else "--no-header")
+            words.append("--header" if options[name] else "--no-header")
         else:
-            words += [f"--{name.replace('_', '-')}", _word(str(value))]
+            words += [f"--{name.replace('_', '-')}", _word(str(options[name]))]
     return " ".join([*words, *(["--k-core", str(k_core)] if k_core else [])])
 
 
