@@ -39,7 +39,7 @@ def train_run(split: Split, run: RunSpec, folder: RunFolder, progress: Callable[
     prepared = METHODS[run.method].prepare(split)
     watch = Watch(prepared, run)
     recommender = Recommender(**settings.model_dump())
-    recommender.fit(prepared, progress=progress, judge=watch)
+    recommender.fit(prepared, progress=progress, validate=watch)
     trained = time.perf_counter() - started
     tests = test_selections(watch, split, run)
     folder.write_frame(folder.history, recommender.history if recommender.history is not None else pl.DataFrame())

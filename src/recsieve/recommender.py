@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
-from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
+from recsieve.auto.scoring import log_popularity
 from recsieve.checking import make_settings
 from recsieve.communicator import Communicator
 from recsieve.data.interactions import CSR, Interactions
@@ -129,7 +129,7 @@ class Recommender(Displayed):
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-        judge: Callable[[Fitting], float] | None = None,
+        validate: Callable[[Fitting], float] | None = None,
         memory: InteractionMemory | None = None,
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
@@ -139,7 +139,7 @@ class Recommender(Displayed):
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
         numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
-        `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
+        `validate` scores the training at each validation in the place of `select_by`; `memory` records the losses and
         weights of every training interaction.
         """
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
@@ -148,8 +148,8 @@ class Recommender(Displayed):
         group = split.train.group
         check_possible(self.settings, split)
         if self.settings.chooses:
-            if judge is not None or memory is not None:
-                raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
+            if validate is not None or memory is not None:
+                raise ConfigError("auto validates by itself, several trainings: give neither validate nor memory.")
             return self._choose(split, progress, checkpoint, resume)
         settings = self.settings
         fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser, memory))
@@ -157,10 +157,9 @@ class Recommender(Displayed):
         if resume and checkpoint is not None:
             _take_up(driver, checkpoint, group)
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
-        validate = criterion(settings, split) if judge is None else judge
-        measured = judge is not None or split.validation.total() > 0
+        measured = validate is not None or split.validation.total() > 0
         try:
-            for event in driver.run(validate, save):
+            for event in driver.run(validate or criterion(settings, split), save):
                 if isinstance(event, Validated):
                     event = event if measured else replace(event, score=math.nan)  # what selects the last is no score
                     self.validations.append(event)
@@ -277,7 +276,7 @@ class Recommender(Displayed):
                 progress(event)
         return fitting.scorer()
 
-    def shift_ranking(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
+    def offset_scores(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
         """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
 
         `noise` gives P, the probability of being noise, for any pair, as an audit with labels does.
@@ -285,18 +284,18 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         if isinstance(model, ShardedModel):
-            raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
+            raise ConfigError("sharded tables take no offset: save the run, and load it in one process.")
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None
         served = self.serving()
-        self.model = self._shifted(model, offset)
+        self.model = self._with_offset(model, offset)
         if served is not model:
-            self.final = self._shifted(served, offset)
+            self.final = self._with_offset(served, offset)
         return self
 
-    def _shifted(self, model: Scorer, offset: Offset | None) -> Scorer:
+    def _with_offset(self, model: Scorer, offset: Offset | None) -> Scorer:
         if self.choice is not None and isinstance(model, Blend):  # which may have several parts
-            return model.shifted(offset)
+            return model.with_offset(offset)
         return _alone(model) if offset is None else Blend([_alone(model)], offset=offset)
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
@@ -485,8 +484,8 @@ class Recommender(Displayed):
                 )
                 for number, spec in enumerate(candidate.specs)
             ]
-            shift = _below(state, "offset.")
-            offset = Offset.from_state(shift) if shift else None
+            of_offset = _below(state, "offset.")
+            offset = Offset.from_state(of_offset) if of_offset else None
         except (RunError, KeyError, ValueError) as error:
             raise RunError(f"{path} does not fit what was chosen: {error}") from None
         if offset is not None:

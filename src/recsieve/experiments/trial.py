@@ -97,7 +97,7 @@ def run_trial(
         recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=True)
         watch.look(recommender.trained(), {"step": 0, **recommender.selected})  # a choice is of no step of one model
     else:
-        recommender.fit(split, progress=progress, judge=watch, memory=memory)
+        recommender.fit(split, progress=progress, validate=watch, memory=memory)
     evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
     per_user = pl.DataFrame(evaluation.per_user).cast(pl.Float32)
     run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))
