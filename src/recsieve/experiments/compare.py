@@ -115,7 +115,7 @@ def _memory(split: Split) -> int:
 def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: int) -> int:
     """As many processes as cores and memory allow, and never more than there are runs."""
     need = max(entry.memory for entry in prepared.values())
-    budget = config.memory_gb * 2**30 if config.memory_gb else 0.8 * free_memory()
+    budget = 0.8 * free_memory()
     fitting = int(budget // need)
     if not fitting:
         log.warning("a run needs about %.1f GB, more than the %.1f GB allowed.", need / 2**30, budget / 2**30)

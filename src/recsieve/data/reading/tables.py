@@ -13,6 +13,7 @@ import polars as pl
 
 from recsieve.data.reading.authors import CLEAN, is_authors_file, name_columns, scan_clean
 from recsieve.data.reading.delimited import TextFile
+from recsieve.data.reading.size import require_memory
 from recsieve.errors import DataError
 
 if TYPE_CHECKING:
@@ -85,16 +86,25 @@ def _open_paths(paths: list[Path], name: str, header: bool | None, asked: Collec
             if not path.exists():
                 raise DataError(f"there is no file or folder '{path}': give the path of the interactions.")
         if len(paths) == 1 and paths[0].is_file():
+            _require_memory(paths, name)
             return _open_file(paths[0], header, asked)
         files = [file for path in paths for file in (_files_in(path) if path.is_dir() else [path])]
-        return _open_parts(_of_one_kind(files, name), name, header, asked)
+        parts = _of_one_kind(files, name)
+        _require_memory(parts, name)
+        return _open_parts(parts, name, header, asked)
+
+
+def _require_memory(files: list[Path], name: str) -> None:
+    filled = [file for file in files if file.stat().st_size]
+    tables = [file for file in filled if _is_parquet(file)]
+    require_memory([file for file in filled if file not in tables], tables, name)
 
 
 def _open_file(path: Path, header: bool | None, asked: Collection[str]) -> Table:
     name = _plain_name(path)
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty: give a file with one interaction a line.")
-    if name.endswith(PARQUET) or _starts_as_parquet(path):
+    if _is_parquet(path):
         return Table(pl.scan_parquet(path, glob=False), str(path))
     if name.endswith(CLEAN):
         return Table(scan_clean(path), str(path), is_authors=True, is_clean=True)
@@ -144,9 +154,10 @@ def _with_recbole_types(rows: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _starts_as_parquet(path: Path) -> bool:
+def _is_parquet(path: Path) -> bool:
+    """Whether the name of a file or how it starts says so."""
     with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+        return _plain_name(path).endswith(PARQUET) or file.read(4) == b"PAR1"
 
 
 def _from_any(frame: Any) -> pl.DataFrame | None:
