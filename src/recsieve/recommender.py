@@ -37,6 +37,7 @@ from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
 from recsieve.recommendations.ranker import Ranked, Ranker
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
+from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
@@ -432,6 +433,11 @@ class Recommender(Displayed):
     def load(cls, folder: Path | str) -> Recommender:
         """Read a run folder back."""
         run = RunFolder(folder)
+        with reading(run.path):
+            return cls._read(run)
+
+    @classmethod
+    def _read(cls, run: RunFolder) -> Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()
@@ -467,10 +473,8 @@ class Recommender(Displayed):
         if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):
             log.warning("%s was chosen by version 0.1: why is in its metrics.json alone.", run.path)
             return
-        try:
+        with reading(run.metrics, "of this version"):
             self.choice = Choice.from_dict(metrics["choice"])
-        except (KeyError, TypeError, ValueError, ConfigError) as error:
-            raise RunError(f"{run.metrics} is damaged or of another version ({error!r}): train anew.") from None
         if run.trust.exists():
             self._trust = {name: tensor.numpy() for name, tensor in run.read_weights(run.trust).items()}
 
@@ -519,10 +523,8 @@ class Recommender(Displayed):
 
 def settings_of(run: RunFolder) -> Settings:
     """The settings that a run was trained with."""
-    try:
+    with reading(run.config):
         return make_settings(run.read_config()["settings"])
-    except (KeyError, TypeError):
-        raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
 
 
 def _alone(model: Scorer) -> Scorer:
@@ -580,11 +582,8 @@ def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | Non
 def _take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
     """Go on where a checkpoint was written; one that does not fit is told in one line."""
     state = load_checkpoint(checkpoint, group)
-    try:
+    with reading(checkpoint, "of this training", "begin anew in another folder"):
         driver.load_state_dict(state)
-    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{checkpoint} does not fit this training ({reason}): begin anew in another folder.") from None
 
 
 def _refuse_unknown(asked: Sequence[str], ranker: Ranker) -> None:
