@@ -41,7 +41,8 @@ PARTS = ("train", "validation", "test", "test_false_positives")
 OPTIONAL = {"false_positive": pl.Int8, "weight": pl.Float32, "time": pl.Int64}
 _TYPES = {"user": pl.Int32, "item": pl.Int32, **OPTIONAL}
 _BOUNDS: dict[str, tuple[float, float]] = {
-    "false_positive": (UNLABELLED, NOISY), "weight": (0.0, float(np.finfo(np.float32).max)), "time": (-(2**63), 2**63 - 1)
+    "false_positive": (UNLABELLED, NOISY), "weight": (0.0, float(np.finfo(np.float32).max)),
+    "time": (-(2**63), 2**63 - 1),
 }  # fmt: skip
 
 
