@@ -22,7 +22,7 @@ def test_memory_is_given_with_a_unit(text, size):
 
 @pytest.mark.parametrize("text", ["", "0", "much", "-4G", "4X", "4G4", "٤G", "9" * 400])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(ConfigError, match="give e.g. 4G"):
+    with pytest.raises(ConfigError, match=r"give e\.g\. 4G"):
         limit_memory(text)
     assert os.environ[LIMIT] == "1T"
 

@@ -41,12 +41,13 @@ RULES = [
     "rating < 3", "dwell_seconds < 10", "hours < 1 or returned", "event = 'return'", "rating between 1 and 2",
     "not (rating >= 3 and hours > 1)", '"odd name" is null', "rating in (1, 2)", "event like 'r%'", "-rating > -3",
 ]  # fmt: skip
-WORDS = ["rating", "hours", "event", "returned", "nothing", "and", "or", "not", "(", ")", "<", ">", "=", "!=", "'return'",
-         "3", "1.5", "1e400", "null", "is", "in", "between", "like", "case", "when", "select", "*", ";", "--", "/*", "::",
-         "'", '"', "+", "/", "%", "lower(event)", "count(*)", "exists", "@x", "$1", "[1]", "\\", "漢"]  # fmt: skip
+WORDS = ["rating", "hours", "event", "returned", "nothing", "and", "or", "not", "(", ")", "<", ">", "=", "!=",
+         "'return'", "3", "1.5", "1e400", "null", "is", "in", "between", "like", "case", "when", "select", "*", ";",
+         "--", "/*", "::", "'", '"', "+", "/", "%", "lower(event)", "count(*)", "exists", "@x", "$1", "[1]",
+         "\\", "漢"]  # fmt: skip
 ROWS = pl.DataFrame(
-    {"rating": [1, 5, None], "dwell_seconds": [1.0, 20.0, float("nan")], "hours": [0.5, 2, 3], "returned": [True, False, None],
-     "event": ["return", "buy", None], "odd name": [None, "a", ""]}
+    {"rating": [1, 5, None], "dwell_seconds": [1.0, 20.0, float("nan")], "hours": [0.5, 2, 3],
+     "returned": [True, False, None], "event": ["return", "buy", None], "odd name": [None, "a", ""]}
 )  # fmt: skip
 LOGS = [
     b"user,item,rating\n" + b"".join(b"u%d,i%d,%d\n" % (n % 7, n % 5, n % 6) for n in range(30)),
@@ -241,7 +242,8 @@ def _vouch_for(folder: Path) -> None:
 def _checkpoints(folder: Path, split: Split) -> Attempt:
     """States of trainings that are gone on with, and the plan of a choice."""
     settings: dict[str, dict[str, Any]] = {
-        "gmf": {"model": "gmf", "denoiser": "truncated"}, "mf": {"model": "mf", "objective": "bpr"}, "ials": {"model": "ials"},
+        "gmf": {"model": "gmf", "denoiser": "truncated"}, "mf": {"model": "mf", "objective": "bpr"},
+        "ials": {"model": "ials"},
     }  # fmt: skip
     states = {}
     for name, chosen in settings.items():

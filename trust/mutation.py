@@ -8,7 +8,8 @@ from typing import Any
 STRANGE: list[Any] = [
     None, True, False, 0, 1, -1, 2**31, -(2**63), 2**64, 10**30, 0.5, -0.0, float("nan"), float("inf"), 1e308, "", " ",
     "a", "-1", "nan", "ndcg@²", "ndcg@0", "ndcg@99999999999", "auto", "gmf", "ease", "truncated", "custom", "../../etc",
-    "x\x00y", "\ud83d\ude00", "[1]", "{}", "'; drop", "9" * 400, [], [[]], [None], {}, {"": {}}, {"a": [1, {"b": None}]},
+    "x\x00y", "\ud83d\ude00", "[1]", "{}", "'; drop", "9" * 400, [], [[]], [None], {}, {"": {}},
+    {"a": [1, {"b": None}]},
 ]  # fmt: skip
 PIECES = [b"", b"\x00", b"\xff", b"\n", b"\r\n", b",", b"\t", b'"', b"\xef\xbb\xbf", b"null", b"NaN", b"-1", b"1e999",
           b"[", b"]", b"{", b"}", b"=", b"\x1f\x8b", b"(\xb5/\xfd", b"PAR1", b"9" * 40, "ä漢".encode()]  # fmt: skip
