@@ -57,6 +57,14 @@ Memory = Annotated[
     ),
 ]
 
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run: such ids are then not the same.",
+    ),
+]
+
 # What the columns of a log mean: the options of every command that reads one.
 COLUMNS: dict[str, Any] = {
     "user": User, "item": Item, "false_positive": FalsePositive, "repeats": Repeats, "time": Time, "weight": Weight,
