@@ -37,6 +37,7 @@ from recsieve.recommendations.ranker import Ranked, Ranker
 from recsieve.refitting import refit, take_up
 from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
+from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import save_checkpoint
@@ -406,6 +407,11 @@ class Recommender(Displayed):
     def load(cls, folder: Path | str) -> Recommender:
         """Read a run folder back."""
         run = RunFolder(folder)
+        with reading(run.path):
+            return cls._read(run)
+
+    @classmethod
+    def _read(cls, run: RunFolder) -> Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from recsieve.audit.labelled import labels_of
@@ -23,6 +20,7 @@ from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
 from recsieve.lock import is_begun
+from recsieve.storage.damage import reading
 
 TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
 USERS, ITEMS, PAIRS = "users.parquet", "items.parquet", "pairs.safetensors"
@@ -58,7 +56,7 @@ def read_audit(folder: Path) -> Audit:
     """Read an audit back."""
     if not (folder / SUMMARY).exists():
         raise RunError(f"{folder} holds no {SUMMARY}: give a folder in which an audit has ended.")
-    with _reading(folder):
+    with reading(folder, "an audit of recsieve", "run the audit again"):
         table = pl.read_parquet(folder / TABLE)
         in_order = table.sort("row")
         pairs = PairNoise(PairScores(**load_file(folder / PAIRS))) if (folder / PAIRS).exists() else None
@@ -101,12 +99,3 @@ def _codes(values: pl.Series, ids: pl.Series) -> NDArray[np.int32]:
     if codes.null_count():
         raise ValueError("it names users or items that are not in their tables")
     return codes.to_numpy()
-
-
-@contextmanager
-def _reading(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError, pl.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{folder} is damaged or not an audit of recsieve ({reason}): run the audit again.") from None

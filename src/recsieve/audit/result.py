@@ -76,21 +76,25 @@ class Audit:
         share: float | None = None,
         threshold: float | None = None,
         csv: bool = False,
+        escape_formulas: bool = False,
         rows_of: Callable[[Interactions], pl.DataFrame] = Interactions.to_frame,
     ) -> list[Path]:
         """Write the cleaned data, and weights if there are probabilities, as Parquet or also as CSV with the list.
 
-        `rows_of` gives the rows to write for the interactions that stay, such as those of the log they were read from.
+        `escape_formulas` is for CSV that a spreadsheet opens: see `without_formulas`. `rows_of` gives
+        the rows to write for the interactions that stay, such as those of the log they were read from.
         """
         from recsieve.audit.folder import write_frame
+        from recsieve.storage.spreadsheet import without_formulas
 
         frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
         if self.probability is not None:
             frames["weights"] = self.data.to_frame().select("user", "item").with_columns(weight=self.weights())
         paths = {Path(folder) / f"{name}.parquet": frame for name, frame in frames.items()}
         if csv:
-            paths |= {path.with_suffix(".csv"): frame for path, frame in paths.items()}
-            paths[Path(folder) / "audit.csv"] = self.table
+            texts = {path.with_suffix(".csv"): frame for path, frame in paths.items()}
+            texts[Path(folder) / "audit.csv"] = self.table
+            paths |= {path: without_formulas(frame) if escape_formulas else frame for path, frame in texts.items()}
         for path, frame in paths.items():
             write_frame(path, frame)
         return list(paths)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recsieve.cli.options import Columns, Data, Json, KCore, Seed, reads_log
+from recsieve.cli.options import Columns, Data, EscapeFormulas, Json, KCore, Seed, reads_log
 from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def audit(
         float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write list, cleaned data and weights as CSV too.")] = False,
+    escape_formulas: EscapeFormulas = False,
     *,
     columns: Columns,
     k_core: KCore = 0,
@@ -75,6 +76,7 @@ def audit(
             share=0.1 if share is None and threshold is None else share,
             threshold=threshold,
             csv=csv,
+            escape_formulas=escape_formulas,
             rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, form),
         )
     if as_json:
@@ -82,6 +84,8 @@ def audit(
         return
     _tell(found)
     typer.echo(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
+    if csv and escape_formulas:
+        typer.echo("in the CSV files, text that a spreadsheet would run begins with an apostrophe.")
     typer.echo(f"page: {page}")
 
 

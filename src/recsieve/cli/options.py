@@ -9,6 +9,8 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from pydantic import BaseModel
 
+from recsieve.memory import limit_memory
+
 Data = Annotated[
     Path,
     typer.Argument(
@@ -61,6 +63,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 Log = Annotated[
     str | None, typer.Option(help="Also log to tensorboard or mlflow, if it is installed (recsieve[tensorboard], …).")
+]
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Use no more memory than e.g. 4G: what would take more is refused beforehand, as far as that can be told. "
+        "[what is free]"
+    ),
+]
+
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run: such ids are then not the same.",
+    ),
 ]
 
 # What the columns of a log mean: the options of every command that reads one.
@@ -118,9 +136,13 @@ def with_options(**groups: dict[str, Any]) -> Callable[[Callable[..., None]], Ca
                 parameters.append(parameter.replace(name=name, default=None, annotation=annotation))
             if parameter.name not in groups:
                 parameters.append(parameter)
+        last = parameters[-1]  # whoever reads a log or fits a model may be told how much memory there is for it
+        parameters.append(last.replace(name="memory", default=None, annotation=Memory, kind=last.KEYWORD_ONLY))
 
         @wraps(command)
         def run(**values: Any) -> None:
+            if memory := values.pop("memory"):
+                limit_memory(memory)
             given = {
                 group: {name: value for name in options if (value := values.pop(name)) is not None}
                 for group, options in groups.items()

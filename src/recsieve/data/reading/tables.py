@@ -15,6 +15,7 @@ from recsieve.data.reading.authors import CLEAN, is_authors_file, name_columns, 
 from recsieve.data.reading.databases import database_kind, read_database
 from recsieve.data.reading.delimited import TextFile
 from recsieve.data.reading.file_format import AS_FOUND, Format
+from recsieve.data.reading.size import require_memory
 from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -92,9 +93,18 @@ def _open_paths(paths: list[Path], name: str, form: Format, asked: Collection[st
             if not path.exists():
                 raise DataError(f"there is no file or folder '{path}': give the path of the interactions.")
         if len(paths) == 1 and paths[0].is_file():
+            _require_memory(paths, name)
             return _open_file(paths[0], form, asked)
         files = [file for path in paths for file in (_files_in(path) if path.is_dir() else [path])]
-        return _open_parts(_of_one_kind(files, name), name, form, asked)
+        parts = _of_one_kind(files, name)
+        _require_memory(parts, name)
+        return _open_parts(parts, name, form, asked)
+
+
+def _require_memory(files: list[Path], name: str) -> None:
+    filled = [file for file in files if file.stat().st_size]
+    tables = [file for file in filled if _is_parquet(file)]
+    require_memory([file for file in filled if file not in tables], tables, name)
 
 
 def _open_file(path: Path, form: Format, asked: Collection[str]) -> Table:
@@ -105,7 +115,7 @@ def _open_file(path: Path, form: Format, asked: Collection[str]) -> Table:
         return Table(read_database(path, kind, form.query).lazy(), str(path))
     if form.query is not None:
         raise ConfigError(f"a query is for a SQLite or DuckDB file, which {path} is not: leave it out.")
-    if name.endswith(PARQUET) or _starts_as_parquet(path):
+    if _is_parquet(path):
         return Table(pl.scan_parquet(path, glob=False), str(path))
     if name.endswith(JSON_LINES):
         return Table(_scan_json_lines(path), str(path))
@@ -165,9 +175,10 @@ def _scan_json_lines(path: Path) -> pl.LazyFrame:
     return pl.scan_ndjson(path, infer_schema_length=None)
 
 
-def _starts_as_parquet(path: Path) -> bool:
+def _is_parquet(path: Path) -> bool:
+    """Whether the name of a file or how it starts says so."""
     with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+        return _plain_name(path).endswith(PARQUET) or file.read(4) == b"PAR1"
 
 
 def _from_any(frame: Any) -> pl.DataFrame | None:
