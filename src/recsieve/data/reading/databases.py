@@ -97,7 +97,8 @@ def _run_in_duckdb(path: Path, query: str) -> pl.DataFrame:
         ) from None
     try:
         with closing(duckdb.connect(path, read_only=True, config=_CLOSED)) as connection:
-            return connection.sql(query).pl()
+            rows: pl.DataFrame = connection.sql(query).pl()
+            return rows
     except duckdb.Error as error:
         raise _failed(path, query, error) from error
 
