@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from recsieve.preparation import check_possible, criterion, describe_model, make
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
 from recsieve.recommendations.ranker import Ranked, Ranker
+from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
@@ -113,6 +115,7 @@ class Recommender(Displayed):
         self.choice: Choice | None = None
         self.fitted_on: Stage = "train"  # what `model` was fitted on
         self.final: Scorer | None = None  # fitted on the whole log, the test too
+        self.refreshed: Refreshed | None = None  # what changed, where it is an earlier one with new data
         self._trust: Trust | None = None
         self._ranker: Ranker | None = None
         self._final_of: RunFolder | None = None  # where it is, if it was not read yet
@@ -355,6 +358,38 @@ class Recommender(Displayed):
         frame = as_frame(ranker.similar(texts(items), k), ranker.items.ids, ranker.items.ids)
         return frame.select(item="user", similar="item", rank="rank", score="score")
 
+    def refresh(
+        self,
+        data: Split | Interactions | Source | None = None,
+        *,
+        forget: Any = None,
+        split: str = "random",
+        user: str | None = None,
+        item: str | None = None,
+        false_positive: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+        progress: Callable[[Event], None] | None = None,
+    ) -> Recommender:
+        """A recommender with new interactions, users and items in it, and without users to `forget`.
+
+        Ids stay. Models with vectors go on from them for a part of the epochs, those in closed form are solved again;
+        `refreshed` says what changed. New data is dealt out to the parts that there are, as `split` says.
+        """
+        names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
+        (model, own), served = self._fitted(), self.serving()
+        before = Fitted(
+            self.settings, own, model, None if served is model else served, self.fitted_on, self.selected["epoch"],
+            self.choice, self._trust, self._model, self._denoiser,
+        )  # fmt: skip
+        after, report = refresh(before, data, forgotten_ids(forget), names, split, progress)
+        other = copy(self)
+        other._forget()
+        other.split, other.model, other.final, other.fitted_on = after.split, after.model, after.final, after.fitted_on
+        other.choice, other._trust, other.selected = after.choice, after.trust, {"epoch": after.epochs}
+        other.refreshed = report
+        return other
+
     def ranker(self) -> Ranker:
         """What answers for the model to recommend with; made once for a model."""
         model, (_, split) = self.serving(), self._fitted()
@@ -424,9 +459,10 @@ class Recommender(Displayed):
             run.write_weights(served.state_dict(), run.final)
 
     def choice_record(self) -> dict[str, Any]:
-        """What metrics.json says about what was fitted on what, and about the choice, if there was one."""
+        """What metrics.json says about what was fitted on what, about the choice, and what a refresh changed."""
         choice = {} if self.choice is None else {"choice": self.choice.as_dict()}
-        return {"fitted_on": self.fitted_on, **choice}
+        refreshed = {} if self.refreshed is None else {"refreshed": self.refreshed.as_dict()}
+        return {"fitted_on": self.fitted_on, **choice, **refreshed}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:

@@ -16,6 +16,7 @@ from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
 from recsieve.cli.recommend import recommend
+from recsieve.cli.refresh import refresh
 from recsieve.cli.serve import serve
 from recsieve.cli.similar import similar
 from recsieve.cli.simulate import simulate
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # "[5]" in a help text is a default, not a colour
 )
-for command in (demo, train, evaluate, recommend, similar, serve, audit, compare, tune, describe, simulate):
+for command in (demo, train, evaluate, recommend, similar, refresh, serve, audit, compare, tune, describe, simulate):
     app.command()(command)
 app.add_typer(convert, name="convert")
 for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside

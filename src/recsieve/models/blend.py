@@ -96,7 +96,11 @@ class Blend(Scorer):
 
     def shifted(self, offset: Offset | None) -> Blend:
         """The same with another offset, or with none."""
-        return Blend(self.scorers, self._weights, offset)
+        return self.of(self.scorers, offset)
+
+    def of(self, parts: Sequence[Scorer], offset: Offset | None) -> Blend:
+        """Other parts and another offset, blended alike."""
+        return Blend(parts, self._weights, offset)
 
     def fold_in(self, profiles: csr_array) -> Blend:
         parts = [part.fold_in(profiles) for part in self.scorers]
