@@ -11,10 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
@@ -30,13 +28,13 @@ from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
-from recsieve.evaluation import Evaluation, evaluate, rank_items
+from recsieve.evaluation import Evaluation, evaluate
 from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
-from recsieve.recommendations.ranker import Ranked, Ranker
+from recsieve.recommendations.ranker import Ranker
 from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
 from recsieve.storage.run_folder import RunFolder
@@ -326,6 +324,8 @@ class Recommender(Displayed):
         allow: Any = None,
         deny: Any = None,
         min_popularity: int = 0,
+        categories: Any = None,
+        per_category: int = 0,
         explain: int = 0,
     ) -> pl.DataFrame:
         """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
@@ -333,12 +333,13 @@ class Recommender(Displayed):
         `profiles` asks for users who were not fitted, by the items they met: lists of item ids (users are then
         numbered from 0), a mapping from user to items, or a frame with both. What a user has interacted with in any
         part of the split, or in their profile, is left out, unless `exclude_seen` is False. `allow` and `deny` are ids
-        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. A user who is not
-        in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular` true
-        and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items of
-        the profile that speak for the item most, and what each adds to its score.
+        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. With
+        `categories`, a mapping from item to category or a frame, a list has at most `per_category` of each. A user who
+        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
+        true and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items
+        of the profile that speak for the item most, and what each adds to its score.
         """
-        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity)
+        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity, categories, per_category)
         if profiles is not None:
             if users is not None:
                 raise ConfigError("both users and profiles are given: ask for fitted users or for new ones.")
@@ -357,6 +358,12 @@ class Recommender(Displayed):
         ranker = self.ranker()
         frame = as_frame(ranker.similar(texts(items), k), ranker.items.ids, ranker.items.ids)
         return frame.select(item="user", similar="item", rank="rank", score="score")
+
+    def similar_users(self, users: Iterable[Any] | str | int, k: int = 10) -> pl.DataFrame:
+        """The k users who are most alike to each of some: columns user, similar, rank, score."""
+        ranker = self.ranker()
+        frame = as_frame(ranker.similar_users(texts(users), k), ranker.users.ids, ranker.users.ids)
+        return frame.select(user="user", similar="item", rank="rank", score="score")
 
     def refresh(
         self,
@@ -403,13 +410,6 @@ class Recommender(Displayed):
         stage: Stage = self.fitted_on if self.final is None else "all"
         weighted = self.choice is not None and self.choice.chosen.candidate.specs[0].weighted
         return stage_data(split, stage, self._trust if weighted else None)
-
-    def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
-        """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
-        _, split = self._fitted()
-        top, scores = rank_items(self.serving(), users, k, seen)
-        lists = Ranked(users, top, scores, np.zeros(len(users), bool))
-        return as_frame(lists, split.train.user_ids, split.train.item_ids)
 
     def seen(self) -> CSR:
         """What each user has in training and validation: what `evaluate` does not rank."""

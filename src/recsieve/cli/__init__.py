@@ -15,6 +15,7 @@ from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
+from recsieve.cli.export import export
 from recsieve.cli.recommend import recommend
 from recsieve.cli.refresh import refresh
 from recsieve.cli.serve import serve
@@ -31,7 +32,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # "[5]" in a help text is a default, not a colour
 )
-for command in (demo, train, evaluate, recommend, similar, refresh, serve, audit, compare, tune, describe, simulate):
+for command in (
+    demo,
+    train,
+    evaluate,
+    recommend,
+    similar,
+    refresh,
+    export,
+    serve,
+    audit,
+    compare,
+    tune,
+    describe,
+    simulate,
+):
     app.command()(command)
 app.add_typer(convert, name="convert")
 for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside

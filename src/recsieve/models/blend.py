@@ -112,6 +112,10 @@ class Blend(Scorer):
         alike = [part.similar(items) for part in self.scorers]
         return alike[0] if len(alike) == 1 else blended(alike, self._weights)
 
+    def similar_users(self, users: Tensor) -> Tensor:
+        alike = [part.similar_users(users) for part in self.scorers]
+        return alike[0] if len(alike) == 1 else blended(alike, self._weights)
+
     @torch.no_grad()
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
         """Those of the parts, before logarithm and offset, in units of the deviation of a part's scores."""

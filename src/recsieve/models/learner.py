@@ -50,6 +50,7 @@ class Fitting(ABC):
 
     step: int = 0
     total: int = 1
+    anew_per_refresh: int = 5  # how many epochs from the start come to one that goes on from an earlier model
     steps_per_epoch: int = 1  # the model is validated after each epoch, unless something else is asked for
 
     @abstractmethod

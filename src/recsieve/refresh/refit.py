@@ -26,8 +26,7 @@ from recsieve.refresh.report import Refreshed, make_report
 from recsieve.settings import Settings
 from recsieve.training import Driver, Event, Validated
 
-# A model goes on for this part of the epochs that a training from the start takes, and for so many at least.
-ANEW_SHARE, FEWEST = 8, 2
+FEWEST = 2  # epochs that a model goes on for at least
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Refresh:
         """Begin where a model was, if it can be; gives the step to go on to."""
         epochs = self.before.epochs_of(spec)
         anew = min(epochs + settings.patience, max(1, fitting.total // fitting.steps_per_epoch))
-        more = max(FEWEST, anew // ANEW_SHARE)
+        more = max(FEWEST, anew // fitting.anew_per_refresh)
         fresh = self._fresh(stage)
         if fitting.start_from(Earlier(before, self.grown.users, self.grown.items, epochs, more, fresh)):
             self.told[spec.name] = f"went on from its vectors for {more} of {anew} epochs"

@@ -39,6 +39,8 @@ MOST_OFTEN = 4
 class GradientFitting(Fitting):
     """A training under way: an epoch is each interaction once, with fresh negatives."""
 
+    anew_per_refresh = 8  # fresh interactions come several times in each
+
     def __init__(
         self,
         model: Model,
