@@ -135,7 +135,7 @@ class Filters:
         self, users: Iterable[str], seen: CSR, items: IdIndex, popularity: np.ndarray, unknown: dict[str, None]
     ) -> Mask:
         """What must not be ranked; `seen` has a row a user, and ids of users matter if the filters are `by_user`."""
-        hidden = popularity < self.min_popularity
+        hidden = popularity < self.min_popularity if self.min_popularity else np.zeros(len(items), bool)
         denied, allowed = seen if self.exclude_seen else seen.emptied(), None
         if self.deny is not None:
             deny = ItemLists.of(self.deny)

@@ -108,7 +108,7 @@ def _without(part: Interactions, stayed: NDArray[np.bool_]) -> Interactions:
 
 def _without_ids(new: Split, forget: set[str]) -> list[Interactions]:
     codes = IdIndex(new.train.user_ids).codes(forget)
-    return [part.take(~np.isin(part.users, codes)) for part in new.parts]
+    return [part.take(~pl.Series(part.users).is_in(codes).to_numpy()) for part in new.parts]
 
 
 def _extended(table: pl.Series, column: str, parts: list[Interactions]) -> tuple[pl.Series, list[NDArray[np.int32]]]:
@@ -126,12 +126,12 @@ def _extended(table: pl.Series, column: str, parts: list[Interactions]) -> tuple
 
 def _unmet(parts: list[Interactions], kept: list[Interactions]) -> tuple[list[Interactions], int]:
     """The interactions whose pair is in no part of the run, nor in an earlier part of these; and how many are not."""
-    met = np.concatenate([pair_keys(part) for part in kept])
+    met = pl.Series(np.concatenate([pair_keys(part) for part in kept]))
     fresh = []
     for part in parts:
-        keys = pair_keys(part)
-        fresh.append(part.take(~np.isin(keys, met)))
-        met = np.concatenate([met, keys])
+        keys = pl.Series(pair_keys(part))
+        fresh.append(part.take(~keys.is_in(met.implode()).to_numpy()))
+        met = pl.concat([met, keys])
     return fresh, sum(map(len, parts)) - sum(map(len, fresh))
 
 
