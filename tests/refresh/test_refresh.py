@@ -188,7 +188,7 @@ def _counts(split):
 
 def _chosen(fitted, split, candidate, trust, rated):
     """A recommender that has chosen a blend with an offset and weights."""
-    from recsieve.auto.judging import log_popularity
+    from recsieve.auto.scoring import log_popularity
 
     from recsieve.auto.data import stage_data
     from recsieve.models.blend import Offset
@@ -197,7 +197,7 @@ def _chosen(fitted, split, candidate, trust, rated):
     shapes = {"users": (40,), "items": (25,), "user_factors": (40, 2), "item_factors": (25, 2)}
     noise = {name: torch.randn(shape, generator=rng) for name, shape in shapes.items()}
     epochs = {spec.slug: 3.0 for spec in candidate.specs}
-    fitted.choice = replace(fitted.choice, chosen=rated(candidate, 0.1, 0.0, 0.0, 1.0), epochs=epochs)
+    fitted.choice = replace(fitted.choice, chosen=rated(candidate, 0.1, 0.0, 0.0, 1.0, 0.0), epochs=epochs)
     fitted._trust = trust
     for stage, name in (("validated", "model"), ("all", "final")):
         parts = [
@@ -210,7 +210,7 @@ def _chosen(fitted, split, candidate, trust, rated):
 
 
 def test_a_ranking_that_was_shifted_stays_so(old, log):
-    fitted = Recommender("ease").fit(old).shift_ranking(popularity=0.7)
+    fitted = Recommender("ease").fit(old).offset_scores(popularity=0.7)
     after = fitted.refresh(log)
     expected = 0.7 * torch.log1p(torch.from_numpy(after.split.train.item_counts()).float())
     assert torch.allclose(after.model.offset.item, expected, atol=1e-5)
