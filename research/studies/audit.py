@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 
 from recsieve.audit import find_noisy_interactions
-from recsieve.audit.calibration import calibration
 from recsieve.audit.dynamics import Dynamics, observe_training
+from recsieve.audit.logistic import calibration
 from recsieve.cli.task_progress import task_progress
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.loading import load_log

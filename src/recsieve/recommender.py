@@ -15,7 +15,7 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
-from recsieve.audit.pair_noise import PairNoise
+from recsieve.audit.pairs import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.judging import log_popularity

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.pairs import PairScores
 from recsieve.data.interactions import Interactions
 from recsieve.data.statistics import fingerprint
 from recsieve.denoisers import KeepAll

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.stats import rankdata, spearmanr
 
 from recsieve.audit.dynamics import Dynamics
-from recsieve.audit.profile_fit import profile_fit
 from recsieve.data.interactions import Interactions
 
 Floats = NDArray[np.float32]
@@ -52,6 +52,43 @@ def gather_evidence(data: Interactions, dynamics: Dynamics) -> Evidence:
         unexpected=share_below(losses),
         unfitting_in_profile=_share_in_profile(data, fit),
     )
+
+
+def profile_fit(data: Interactions) -> Floats:
+    """The mean cosine similarity of an item with the user's other items, counted over the other users only.
+
+    Two items are alike if the same people have both. The user's own pairs are taken out of all counts: an item that
+    nobody else has together with theirs fits with 0, and so does the only item of a profile.
+    """
+    by_item = np.argsort(data.items, kind="stable")
+    item_offsets = np.concatenate([[0], np.cumsum(data.item_counts())])
+    fit = np.zeros(len(data), np.float32)
+    profiles = data.csr
+    _fit(profiles.offsets, profiles.items, item_offsets, data.users[by_item], by_item, fit)
+    return fit
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _fit(offsets, profiles, item_offsets, item_users, rows, fit):
+    """One row of the item-item matrix at a time, so that memory grows with the items and not with their square."""
+    n_items = len(item_offsets) - 1
+    together = np.zeros(n_items, np.int64)
+    others = np.maximum(np.diff(item_offsets) - 1, 1).astype(np.float64)  # who have an item, but for the user
+    scale = 1 / np.sqrt(others)
+    for item in range(n_items):
+        for k in range(item_offsets[item], item_offsets[item + 1]):
+            user = item_users[k]
+            for j in range(offsets[user], offsets[user + 1]):
+                together[profiles[j]] += 1
+        for k in range(item_offsets[item], item_offsets[item + 1]):
+            user = item_users[k]
+            total = 0.0
+            for j in range(offsets[user], offsets[user + 1]):
+                other = profiles[j]
+                if other != item:
+                    total += (together[other] - 1) * scale[other]
+            fit[rows[k]] = total * scale[item] / max(1, offsets[user + 1] - offsets[user] - 1)
+        together[:] = 0
 
 
 def share_below(values: NDArray) -> Floats:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.logistic import Prior, newton_step
+from recsieve.audit.pairs import PairScores
 
 Floats = NDArray[np.float64]
 
@@ -135,9 +136,9 @@ class _Effects:
         weights = np.abs(residuals) * (1 - np.abs(residuals))  # p(1 − p), whichever the label is
         curvature = np.bincount(self._codes, weights, self._n) + 1 / self.variance
         gradient = np.bincount(self._codes, residuals, self._n) - self.values / self.variance
-        moves = gradient / curvature
-        self.values = self.values + moves
-        self.change = float(np.abs(moves).max())
+        step = gradient / curvature
+        self.values = self.values + step
+        self.change = float(np.abs(step).max())
         seen = self._seen
         self.variance = _variance(self.values[seen], 1 / curvature[seen], self.variance, EFFECT_PRIOR)
 
@@ -166,18 +167,14 @@ class _Slopes:
 
     def step(self, effects: Floats) -> None:
         """Newton's step for all slopes together, given the effects, then the variance of each group."""
-        columns = self._columns
-        expected = expit(columns @ self.values + effects)
-        weighted = columns * (expected * (1 - expected))[:, None].astype(np.float32)
         precision = np.array([1e-6, *(1 / self.variances[group] for group in self._groups[1:])])
-        curvature = (weighted.T @ columns).astype(np.float64) + np.diag(precision)
-        inverse = np.linalg.inv(curvature)
-        pull = precision * (self.values - self._expected)
-        self.values = self.values + inverse @ (columns.T @ (self._target - expected) - pull)
+        prior = Prior(self._expected, precision)
+        step, covariance = newton_step(self._columns, self._target, self.values, prior, effects)
+        self.values = self.values + step
         surprise = self.values - self._expected
         for group, variance in enumerate(self.variances):
             chosen = self._groups == group
-            self.variances[group] = _variance(surprise[chosen], np.diag(inverse)[chosen], variance, SLOPE_PRIOR)
+            self.variances[group] = _variance(surprise[chosen], np.diag(covariance)[chosen], variance, SLOPE_PRIOR)
 
     def predict(
         self, users: NDArray[np.int32], items: NDArray[np.int32], logits: NDArray[np.float32]

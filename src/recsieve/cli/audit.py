@@ -45,8 +45,8 @@ def audit(
     if share is not None and threshold is not None:
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
-    from recsieve.audit.folder import TRAININGS, check_folder
-    from recsieve.audit.labelled import enough_labels
+    from recsieve.audit.noise_model import enough_labels
+    from recsieve.audit.result import TRAININGS, check_folder
     from recsieve.cli.progress import show_progress
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.reading.columns import Names

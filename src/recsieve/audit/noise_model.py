@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recsieve.audit.calibration import calibrate, calibration, platt_scaling
 from recsieve.audit.dynamics import Dynamics
 from recsieve.audit.evidence import Evidence
+from recsieve.audit.logistic import calibrate, calibration, platt_scaling
 from recsieve.audit.mixed_model import LEANING, Design, fit_mixed_model
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores, add_scores
+from recsieve.audit.pairs import PairNoise, PairScores, add_scores
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.detection import detection
 
@@ -81,8 +80,8 @@ def learn_from_labels(
     report(FOLDS / (FOLDS + 1))
     measures = {method: _measures(logits, noise, fold) for method, logits in judged.items()}
     method = MODEL if _beats(measures[MODEL], measures[POPULARITY]) else POPULARITY
-    line, fit = calibrate(judged[method], noise), learner.fit(method, rows)
-    logits = line(learner.predict(fit, np.arange(len(data))))
+    scaling, fit = calibrate(judged[method], noise), learner.fit(method, rows)
+    logits = scaling(learner.predict(fit, np.arange(len(data))))
     logits[rows] = _calibrated_across(judged[method], noise, fold)
     of_runs = [run.scores.scaled(1 / len(dynamics.folds)) for run in dynamics.folds]
     slope = fit.slope / own.deviation
@@ -90,7 +89,7 @@ def learn_from_labels(
     return Labelled(
         method,
         logits,
-        PairNoise(pairs.scaled(line.slope, line.intercept)),
+        PairNoise(pairs.scaled(scaling.slope, scaling.intercept)),
         learner.parts(fit),
         measures,
         calibration(expit(logits[rows]), noise),
@@ -125,11 +124,11 @@ class _Learner:
             model = fit_mixed_model(self._design, users, items, self._own[rows], noise)
             return Fit(model.scores, model.slope)
         popularity = self._design.items[:, 0]
-        line = platt_scaling(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
+        scaling = platt_scaling(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
         nothing = np.zeros((1, 1), np.float32)
         scores = PairScores(
-            np.full(self._data.n_users, line.intercept, np.float32),
-            (line.slope * popularity).astype(np.float32),
+            np.full(self._data.n_users, scaling.intercept, np.float32),
+            (scaling.slope * popularity).astype(np.float32),
             np.repeat(nothing, self._data.n_users, axis=0),
             np.repeat(nothing, self._data.n_items, axis=0),
         )
@@ -169,11 +168,11 @@ def _standardised(table: NDArray, codes: NDArray[np.int32]) -> NDArray[np.float3
 
 
 def _calibrated_across(logits: Floats, noise: NDArray[np.bool_], fold: Rows) -> Floats:
-    """Logits on a line that was fitted to the other folds."""
+    """Logits scaled as the other folds say."""
     calibrated = np.empty(len(logits))
     for number in range(FOLDS):
-        line = calibrate(logits[fold != number], noise[fold != number])
-        calibrated[fold == number] = line(logits[fold == number])
+        scaling = calibrate(logits[fold != number], noise[fold != number])
+        calibrated[fold == number] = scaling(logits[fold == number])
     return calibrated
 
 
