@@ -13,6 +13,7 @@ def facts(**changes):
         "noise_share": {"estimate": 0.2, "low": 0.15, "high": 0.26, "level": 0.9},
         "labels_differ": {"item popularity": 0.0, "user activity": 0.05},
         "method": "mixed model",
+        "evidence": [],
         "cross_validation": {"mixed model": {"roc_auc": 0.7}, "popularity": {"roc_auc": 0.6}},
     }
     return usual | changes

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from recsieve.audit.checks import CHECKS, run_checks
+from recsieve.audit.cross_fit import cross_fitted_scores, usual_models
 from recsieve.audit.dynamics import CURVE, Dynamics, observe_training
 from recsieve.audit.evidence import Evidence, adjusted_for_popularity, gather_evidence
 from recsieve.audit.noise_model import enough_labels, labels_of, learn_from_labels
 from recsieve.audit.reasons import reasons_with_labels, reasons_without_labels
 from recsieve.audit.result import Audit
 from recsieve.audit.summary import summarise
+from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 from recsieve.data.repeats import merge_repeats
 from recsieve.errors import DataError
@@ -27,14 +31,24 @@ TYPICAL = 20_000  # interactions from which a typical loss curve is known
 
 
 def find_noisy_interactions(
-    data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress = unheard
+    data: Interactions,
+    *,
+    scores: ArrayLike | None = None,
+    models: Sequence[str] | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+    progress: Progress = unheard,
 ) -> Audit:
     """Rank interactions by how probably they are noise, with reasons.
 
     What `data.false_positive` says of some interactions is learnt from; of those it leaves UNLABELLED, a probability is
-    told if there are labels enough. With `cache`, a folder, trainings that have ended are not repeated.
+    told if there are labels enough. `scores` are evidence of your own, one a row of `data`, the higher the more
+    probably noise: a model's, or probabilities. `models` are registered ones whose cross-fitted scores are evidence
+    (EASE if none are named), used with labels only. Either kind enters where it helps on labels that it has not seen.
+    With `cache`, a folder, trainings that have ended are not repeated.
     """
-    data = merge_repeats(data)
+    given, data = data, merge_repeats(data)
+    own = None if scores is None else _of_pairs(np.asarray(scores, np.float64), given, data)
     if len(data) < FEWEST_INTERACTIONS:
         raise DataError(
             f"there are {len(data)} interactions, but an audit compares many: give at least {FEWEST_INTERACTIONS}."
@@ -48,33 +62,56 @@ def find_noisy_interactions(
 
     dynamics = observe_training(data, seed=seed, cache=cache, progress=report_training)
     report("comparing with profiles", TRAINING_PART)
-    evidence = gather_evidence(data, dynamics)
-    labelled = None
-    if enough_labels(data):
+    learns, labelled = enough_labels(data), None
+    asked = usual_models(data) if models is None else models
+    of_models = cross_fitted_scores(
+        data, dynamics.fold, asked, seed=seed, cache=cache, progress=lambda event: report(event.what, TRAINING_PART)
+    ) if learns else {}  # fmt: skip
+    evidence = gather_evidence(data, dynamics, of_models, own)
+    if learns:
         labelled = learn_from_labels(
             data, dynamics, evidence, seed=seed,
-            report=lambda done: report("learning from labels", TRAINING_PART + (0.98 - TRAINING_PART) * done),
+            report=lambda done: report("learning from labels", TRAINING_PART + (0.95 - TRAINING_PART) * done),
         )  # fmt: skip
+    report("looking for bots, duplicates and drift", 0.95)
+    findings = run_checks(data, CHECKS)
     report("writing reasons", 0.98)
     flags = labels_of(data)
     counts = _label_counts(data, flags)
     if labelled is None:
-        scores, probability, reasons = evidence.suspicion(), None, reasons_without_labels(evidence)
+        suspicion, probability, reasons = evidence.suspicion(), None, reasons_without_labels(evidence)
     else:
-        scores = labelled.probability.astype(np.float32)
-        probability = np.where(flags == UNLABELLED, scores, flags == NOISY).astype(np.float32)
+        suspicion = labelled.probability.astype(np.float32)
+        probability = np.where(flags == UNLABELLED, suspicion, flags == NOISY).astype(np.float32)
         overall = float((flags == NOISY).sum() / (flags != UNLABELLED).sum())
         reasons = reasons_with_labels(evidence, labelled.parts, counts, overall)
-    table = _interaction_table(data, flags, scores, probability, evidence, counts, reasons)
+    table = _interaction_table(data, flags, suspicion, probability, evidence, counts, reasons)
     some = np.random.default_rng(seed).permutation(len(data))[:TYPICAL]
-    summary = summarise(data, evidence, scores, labelled) | {
+    summary = summarise(data, evidence, suspicion, labelled) | {
         "seed": seed,
+        "checks": {name: finding.summary() for name, finding in findings.items()},
         "trainings": {"folds": [run.best_epoch for run in dynamics.folds], "full": dynamics.full.best_epoch},
         "typical_losses": _typical_curves(dynamics, some),
     }
     shown = _shown_table(data, table, dynamics)
     report("done", 1.0)
-    return Audit(data, table, summary, shown, scores, probability, None if labelled is None else labelled.pairs)
+    pairs = None if labelled is None else labelled.pairs
+    checks = {name: finding.table for name, finding in findings.items() if finding.table is not None}
+    return Audit(data, table, summary, shown, suspicion, probability, pairs, checks)
+
+
+def _of_pairs(scores: NDArray[np.float64], given: Interactions, data: Interactions) -> NDArray[np.float64]:
+    """Scores of the rows that were given as scores of distinct pairs: the mean, where a pair is repeated."""
+    if scores.shape != (len(given),):
+        raise DataError(
+            f"scores have the shape {scores.shape}, but there are {len(given):,} interactions: give one for each."
+        )
+    if not np.isfinite(scores).all():
+        missing = int((~np.isfinite(scores)).sum())
+        raise DataError(f"{missing:,} scores are missing or infinite: give a number for each interaction.")
+    _, pair, counts = np.unique(pair_keys(given), return_inverse=True, return_counts=True)
+    means = np.bincount(pair, scores) / counts
+    return means[np.unique(pair_keys(data), return_inverse=True)[1]]
 
 
 def _interaction_table(

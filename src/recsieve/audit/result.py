@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from recsieve.lock import is_begun
 
 TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
 USERS, ITEMS, PAIRS = "users.parquet", "items.parquet", "pairs.safetensors"
+CHECKS = "checks"  # a folder with a table of each
 TRAININGS = "trainings"  # a folder with those that have ended
 
 
@@ -45,6 +46,7 @@ class Audit:
     scores: NDArray[np.float32]
     probability: NDArray[np.float32] | None = None  # 1 or 0 where it is known
     pairs: PairNoise | None = None  # of any pair, also one that was never observed
+    checks: dict[str, pl.DataFrame] = field(default_factory=dict)  # beside noise: what else stands out, by check
 
     def weights(self) -> NDArray[np.float32]:
         """1 − P of each interaction of `data`, for any training that takes weights."""
@@ -133,6 +135,8 @@ def _write(audit: Audit, folder: Path) -> None:
     _write_frame(folder / SHOWN, audit.shown)
     _write_frame(folder / USERS, _group_table("user", data.users, data.user_ids, audit.scores, flags))
     _write_frame(folder / ITEMS, _group_table("item", data.items, data.item_ids, audit.scores, flags))
+    for name, table in audit.checks.items():
+        _write_frame(folder / CHECKS / f"{name}.parquet", table)
     if audit.pairs is None:
         (folder / PAIRS).unlink(missing_ok=True)
     else:
@@ -146,17 +150,23 @@ def _read(folder: Path) -> Audit:
     if not (folder / SUMMARY).exists():
         raise RunError(f"{folder} holds no {SUMMARY}: give a folder in which an audit has ended.")
     with _reading(folder):
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         table = pl.read_parquet(folder / TABLE)
         in_order = table.sort("row")
         pairs = PairNoise(PairScores(**load_file(folder / PAIRS))) if (folder / PAIRS).exists() else None
         return Audit(
             _interactions(in_order, folder),
             table,
-            json.loads((folder / SUMMARY).read_text(encoding="utf-8")),
+            summary,
             pl.read_parquet(folder / SHOWN),
             in_order["noise_score"].to_numpy(),
             None if pairs is None else in_order["probability"].to_numpy(),
             pairs,
+            {
+                name: pl.read_parquet(folder / CHECKS / f"{name}.parquet")
+                for name, check in summary["checks"].items()
+                if check["made"]
+            },
         )
 
 

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, t
 
 from recsieve.audit.evidence import MOSTLY_POPULARITY, Evidence, popularity_share
-from recsieve.audit.noise_model import FEWEST, POPULARITY, Labelled, labels_of
+from recsieve.audit.noise_model import FEWEST, MODEL, POPULARITY, STRONG, Labelled, labels_of
 from recsieve.data.interactions import UNLABELLED, Interactions
 
 PERIODS = 20
@@ -34,6 +34,7 @@ def summarise(
         "labelled": int(known.sum()),
         "labelled_noise": int(data.is_false_positive.sum()),
         "method": "no labels" if labelled is None else labelled.method,
+        "evidence": [*evidence.cross_fitted, *(["your scores"] if evidence.given is not None else [])],
         "popularity_correlation": popularity_share(scores, evidence.popularity),
         "noise_share": _noise_share(data, labelled),
         "labels_differ": _labels_differ(evidence, known),
@@ -145,15 +146,24 @@ def _notes_on_labels(facts: Mapping[str, Any]) -> Iterator[str]:
             "the scores are made without them."
         )
         return
-    model, popularity = (facts["cross_validation"][name]["roc_auc"] for name in ("mixed model", POPULARITY))
-    compared = f"(ROC AUC on labels it had not seen: {model:.3f}, popularity alone {popularity:.3f})"
-    if facts["method"] == POPULARITY:
+    order = {name: found["roc_auc"] for name, found in facts["cross_validation"].items()}
+    model = order[facts["method"]] if facts["method"] != POPULARITY else order[MODEL]
+    compared = f"(ROC AUC on labels it had not seen: {model:.3f}, popularity alone {order[POPULARITY]:.3f})"
+    told = " and ".join(facts["evidence"])
+    if facts["method"] == STRONG:
+        yield (
+            f"The probabilities come from a model of users, items, losses and scores ({told}) fitted to the labels "
+            f"{compared}; without the scores it has {order[MODEL]:.3f}."
+        )
+    elif facts["method"] == POPULARITY:
         yield (
             f"The labels are too few, or say too little, for the model to beat the popularity of items {compared}: the "
             "probabilities are made from popularity alone."
         )
     else:
         yield f"The probabilities come from a model of users, items and losses fitted to the labels {compared}."
+    if STRONG in order and facts["method"] != STRONG:
+        yield f"Scores ({told}) were no help on labels that they had not seen, and are left out."
 
 
 def _where(data: Interactions, evidence: Evidence, scores: NDArray[np.float32]) -> dict[str, Any]:
