@@ -11,8 +11,8 @@ from numba import njit
 from recsieve.audit.checks.base import hints
 from recsieve.data.interactions import Interactions
 
-FEWEST = 10  # items: shorter profiles are alike by chance
-ALIKE = 0.8  # Jaccard similarity
+FEWEST = 20  # items: shorter profiles are alike by chance, or because of what is sold together
+ALIKE = 0.9  # Jaccard similarity
 
 
 class Duplicates:
