@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
-from recsieve.audit.pair_noise import PairNoise
+from recsieve.audit.pairs import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.noise import logit_tensors
