@@ -189,7 +189,7 @@ def _counts(split):
 def _chosen(fitted, split, candidate, trust, rated):
     """A recommender that has chosen a blend with an offset and weights."""
     from recsieve.auto.data import stage_data
-    from recsieve.auto.judging import log_popularity
+    from recsieve.auto.scoring import log_popularity
     from recsieve.models.blend import Offset
 
     rng = torch.Generator().manual_seed(0)

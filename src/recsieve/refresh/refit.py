@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recsieve.auto import Choice, Spec
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
-from recsieve.auto.judging import log_popularity
+from recsieve.auto.scoring import log_popularity
 from recsieve.checking import make_settings
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.reading.tables import Source
