@@ -79,8 +79,8 @@ def _serving() -> list[str]:
         )
     if soak := parts.get("soak"):
         said.append(
-            f"**For long** (`python -m benchmarks.serving soak`): {soak['requests']:,} requests with {soak['reloads']:,} "
-            f"reloads and {soak['killed_clients']:,} clients that went away in the middle: {soak['errors']:,} errors. "
+            f"**For long** (`python -m benchmarks.serving soak`): {soak['requests']:,} requests with "
+            f"{soak['reloads']:,} reloads and {soak['killed_clients']:,} clients that went away in the middle: {soak['errors']:,} errors. "
             f"From request 10,000 on, resident memory grew by {soak['growth']:.1%} at most."
         )
     if fuzz := parts.get("fuzz"):
@@ -97,8 +97,8 @@ def _load(name: str, found: dict[str, Any] | None) -> list[str]:
         return [f"{title}: {PENDING}."]
     machine = found["machine"]
     said = (
-        f"{title}: one user and ten items a request, {found['model']}, beside the same vectors in `implicit` behind a few "
-        f"lines of FastAPI; server and client on the {machine['cores']} cores of {machine['processor']}, "
+        f"{title}: one user and ten items a request, {found['model']}, beside the same vectors in `implicit` behind a "
+        f"few lines of FastAPI; server and client on the {machine['cores']} cores of {machine['processor']}, "
         f"{machine['date'][:10]}."
     )
     cells = (
