@@ -80,7 +80,8 @@ def _serving() -> list[str]:
     if soak := parts.get("soak"):
         said.append(
             f"**For long** (`python -m benchmarks.serving soak`): {soak['requests']:,} requests with "
-            f"{soak['reloads']:,} reloads and {soak['killed_clients']:,} clients that went away in the middle: {soak['errors']:,} errors. "
+            f"{soak['reloads']:,} reloads and {soak['killed_clients']:,} clients that went away in the middle: "
+            f"{soak['errors']:,} errors. "
             f"From request 10,000 on, resident memory grew by {soak['growth']:.1%} at most."
         )
     if fuzz := parts.get("fuzz"):
