@@ -156,7 +156,6 @@ def test_forgotten_users_leave_every_file_and_stay_out_of_new_data(old, log, tmp
 
 def test_what_was_chosen_is_refreshed_part_by_part_with_its_offset_and_its_trust(small_data, log):
     from recsieve.auto import Candidate, Spec
-    from recsieve.auto.choice import Rated
 
     data = replace(small_data(40, 25, 0.4), false_positive=None)  # an audit takes long
     split = split_interactions(data, seed=0)
@@ -165,7 +164,7 @@ def test_what_was_chosen_is_refreshed_part_by_part_with_its_offset_and_its_trust
     chosen = Candidate(specs, (0.5, 0.5), c=1.0, gamma=0.5)
     trust = {name: np.full(len(getattr(split, name)), 0.5, np.float32) for name in
              ("train", "validation", "test", "test_false_positives")}  # fmt: skip
-    fitted = _chosen(fitted, split, chosen, trust, Rated)
+    fitted = _chosen(fitted, split, chosen, trust)
     flags = np.where(np.arange(log.height) % 2, CLEAN, NOISY).astype(np.int8)
     after = fitted.refresh(pairs(list(log.iter_rows()), false_positive=flags))
     assert isinstance(after.model, Blend)
@@ -186,7 +185,7 @@ def _counts(split):
     return sum(part.item_counts() for part in split.parts)
 
 
-def _chosen(fitted, split, candidate, trust, rated):
+def _chosen(fitted, split, candidate, trust):
     """A recommender that has chosen a blend with an offset and weights."""
     from recsieve.auto.data import stage_data
     from recsieve.auto.scoring import log_popularity
@@ -196,7 +195,8 @@ def _chosen(fitted, split, candidate, trust, rated):
     shapes = {"users": (40,), "items": (25,), "user_factors": (40, 2), "item_factors": (25, 2)}
     noise = {name: torch.randn(shape, generator=rng) for name, shape in shapes.items()}
     epochs = {spec.slug: 3.0 for spec in candidate.specs}
-    fitted.choice = replace(fitted.choice, chosen=rated(candidate, 0.1, 0.0, 0.0, 1.0, 0.0), epochs=epochs)
+    chosen = replace(fitted.choice.chosen, candidate=candidate)
+    fitted.choice = replace(fitted.choice, chosen=chosen, epochs=epochs)
     fitted._trust = trust
     for stage, name in (("validated", "model"), ("all", "final")):
         parts = [
@@ -209,7 +209,7 @@ def _chosen(fitted, split, candidate, trust, rated):
 
 
 def test_a_ranking_that_was_shifted_stays_so(old, log):
-    fitted = Recommender("ease").fit(old).offset_scores(popularity=0.7)
+    fitted = Recommender("ease").fit(old).shift_ranking(popularity=0.7)
     after = fitted.refresh(log)
     expected = 0.7 * torch.log1p(torch.from_numpy(after.split.train.item_counts()).float())
     assert torch.allclose(after.model.offset.item, expected, atol=1e-5)

@@ -26,7 +26,7 @@ from recsieve.refresh.report import Refreshed, make_report
 from recsieve.settings import Settings
 from recsieve.training import Driver, Event, Validated
 
-FEWEST = 2  # epochs that a model goes on for at least
+FEWEST = 3  # epochs that a model goes on for at least
 
 
 @dataclass(frozen=True)

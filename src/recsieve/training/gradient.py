@@ -31,8 +31,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 64
 # A mean loss that no training comes back from: cross-entropy begins at log 2, and at a learning rate of 1 is about 10.
 MOST_LOSS = 1000.0
-# How often fresh interactions come in an epoch of a training that goes on. On movietweetings and ml-1m, the last tenth
-# added, twice learned too little of them in a quarter of the time.
+# How often fresh interactions come in an epoch of a training that goes on (docs/decisions/0022-a-refresh-rehearses.md).
 MOST_OFTEN = 4
 
 
