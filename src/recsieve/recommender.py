@@ -12,16 +12,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 
 from recsieve.audit.pair_noise import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
-from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
+from recsieve.auto.scoring import log_popularity
 from recsieve.checking import make_settings
-from recsieve.communicator import Communicator
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.reading.tables import Source
@@ -36,12 +34,14 @@ from recsieve.preparation import check_possible, criterion, describe_model, make
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
 from recsieve.recommendations.ranker import Ranked, Ranker
+from recsieve.refitting import refit, take_up
+from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
 from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
-from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
-from recsieve.training.sharded import ShardedModel, weights_to_keep
+from recsieve.training.checkpoint import save_checkpoint
+from recsieve.training.sharded import ShardedModel
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class Recommender(Displayed):
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-        judge: Callable[[Fitting], float] | None = None,
+        validate: Callable[[Fitting], float] | None = None,
         memory: InteractionMemory | None = None,
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
@@ -140,7 +140,7 @@ class Recommender(Displayed):
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
         numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
-        `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
+        `validate` scores the training at each validation in the place of `select_by`; `memory` records the losses and
         weights of every training interaction.
         """
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
@@ -149,19 +149,18 @@ class Recommender(Displayed):
         group = split.train.group
         check_possible(self.settings, split)
         if self.settings.chooses:
-            if judge is not None or memory is not None:
-                raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
+            if validate is not None or memory is not None:
+                raise ConfigError("auto validates by itself, several trainings: give neither validate nor memory.")
             return self._choose(split, progress, checkpoint, resume)
         settings = self.settings
         fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser, memory))
         driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
         if resume and checkpoint is not None:
-            _take_up(driver, checkpoint, group)
+            take_up(driver, checkpoint, group)
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
-        validate = criterion(settings, split) if judge is None else judge
-        measured = judge is not None or split.validation.total() > 0
+        measured = validate is not None or split.validation.total() > 0
         try:
-            for event in driver.run(validate, save):
+            for event in driver.run(validate or criterion(settings, split), save):
                 if isinstance(event, Validated):
                     event = event if measured else replace(event, score=math.nan)  # what selects the last is no score
                     self.validations.append(event)
@@ -263,22 +262,12 @@ class Recommender(Displayed):
         *, folder: Path | None = None, resume: bool = False, progress: Callable[[Event], None] | None = None,
     ) -> Scorer:  # fmt: skip
         """Fit one model for a given number of epochs, on the data of a stage."""
-        nothing = data.take(slice(0))
-        split = Split(data, nothing, nothing, nothing)
         settings = make_settings(self.settings.model_dump() | spec.settings() | {"final": False})
-        fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser))
-        driver = Driver(fitting, settings.patience, group=data.group)
         path = None if folder is None else folder / "auto" / f"{spec.slug}-{stage}" / "state.safetensors"
-        if resume and path is not None and path.exists():
-            _take_up(driver, path, data.group)
-        save = None if path is None or fitting.total == 1 else partial(save_checkpoint, path, group=data.group)
-        last = max(1, round(epochs * fitting.steps_per_epoch))
-        for event in driver.run(lambda at: float(at.step), save, until=last):
-            if progress is not None and not isinstance(event, Validated):
-                progress(event)
-        return fitting.scorer()
+        given = self._model, self._denoiser
+        return refit(settings, given, data, epochs, checkpoint=path, resume=resume, progress=progress)
 
-    def shift_ranking(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
+    def offset_scores(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
         """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
 
         `noise` gives P, the probability of being noise, for any pair, as an audit with labels does.
@@ -286,19 +275,19 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         if isinstance(model, ShardedModel):
-            raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
+            raise ConfigError("sharded tables take no offset: save the run, and load it in one process.")
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None
         served = self.serving()
-        self.model = self._shifted(model, offset)
+        self.model = self._with_offset(model, offset)
         if served is not model:
-            self.final = self._shifted(served, offset)
+            self.final = self._with_offset(served, offset)
         return self
 
-    def _shifted(self, model: Scorer, offset: Offset | None) -> Scorer:
+    def _with_offset(self, model: Scorer, offset: Offset | None) -> Scorer:
         if self.choice is not None and isinstance(model, Blend):  # which may have several parts
-            return model.shifted(offset)
-        return _alone(model) if offset is None else Blend([_alone(model)], offset=offset)
+            return model.with_offset(offset)
+        return without_offset(model) if offset is None else Blend([without_offset(model)], offset=offset)
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
         """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
@@ -405,24 +394,9 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         group = split.train.group
-        if self.choice is not None:
-            self._save_choice(run, model)
-        else:
-            if isinstance(model, Blend) and model.offset is not None:
-                run.write_weights(model.offset.state_dict(), run.offset, group)
-            run.write_weights(weights_to_keep(_alone(model)), group=group)
-            if (served := self.serving()) is not model:
-                run.write_weights(weights_to_keep(_alone(served)), run.final, group)
+        write_models(run, model, self.serving(), Chosen(self.choice, self._trust), group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
-
-    def _save_choice(self, run: RunFolder, model: Scorer) -> None:
-        """Write what was chosen, fitted without the test and on the whole log, and what it takes to read it."""
-        if self._trust is not None:
-            run.write_weights({name: torch.from_numpy(part) for name, part in self._trust.items()}, run.trust)
-        run.write_weights(model.state_dict())
-        if (served := self.serving()) is not model:
-            run.write_weights(served.state_dict(), run.final)
 
     def choice_record(self) -> dict[str, Any]:
         """What metrics.json says about what was fitted on what, and about the choice, if there was one."""
@@ -448,54 +422,18 @@ class Recommender(Displayed):
         if stage not in PARTS:
             raise RunError(f"{run.metrics} is damaged: it says that the model was fitted on '{stage}'.")
         recommender.fitted_on, recommender._final_of = stage, run if run.final.exists() else None
-        if "choice" in metrics:
-            recommender._read_choice(run, metrics)
+        recommender.choice, recommender._trust = read_chosen(run, metrics)
         recommender.model = recommender._restored(run, run.model, stage)
         return recommender
 
     def _restored(self, run: RunFolder, path: Path, stage: Stage) -> Scorer:
-        """The model in a file of a run, which was fitted on the data of a stage."""
-        if self.choice is not None:
-            return self._restored_choice(run, path, stage)
-        try:
-            model = make_learner(self.settings).restore(stage_data(self._fitted_split(), stage), run.read_weights(path))
-        except RunError as error:
-            raise RunError(f"{path} does not fit its config.toml: {error}") from None
-        return Blend([model], offset=_offset_of(run, model)) if run.offset.exists() else model
+        chosen = Chosen(self.choice, self._trust)
+        return read_model(run, path, stage, self.settings, self._fitted_split(), chosen)
 
     def _fitted_split(self) -> Split:
         if self.split is None:
             raise RunError("this recommender has not been trained: call fit first.")
         return self.split
-
-    def _read_choice(self, run: RunFolder, metrics: dict[str, Any]) -> None:
-        """Read what `auto` chose."""
-        if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):
-            log.warning("%s was chosen by version 0.1: why is in its metrics.json alone.", run.path)
-            return
-        with reading(run.metrics, "of this version"):
-            self.choice = Choice.from_dict(metrics["choice"])
-        if run.trust.exists():
-            self._trust = {name: tensor.numpy() for name, tensor in run.read_weights(run.trust).items()}
-
-    def _restored_choice(self, run: RunFolder, path: Path, stage: Stage) -> Blend:
-        split = self._fitted_split()
-        assert self.choice is not None  # or it would be one model
-        candidate, state = self.choice.chosen.candidate, run.read_weights(path)
-        try:
-            parts = [
-                make_learner(make_settings(self.settings.model_dump() | spec.settings())).restore(
-                    stage_data(split, stage, self._trust if spec.weighted else None), _below(state, f"parts.{number}.")
-                )
-                for number, spec in enumerate(candidate.specs)
-            ]
-            shift = _below(state, "offset.")
-            offset = Offset.from_state(shift) if shift else None
-        except (RunError, KeyError, ValueError) as error:
-            raise RunError(f"{path} does not fit what was chosen: {error}") from None
-        if offset is not None:
-            _check_offset(offset, parts[0], path)
-        return Blend(parts, candidate.weights, offset)
 
     def serving(self) -> Scorer:
         """The model to recommend with: fitted on the whole log where there is one."""
@@ -521,41 +459,6 @@ class Recommender(Displayed):
         return self.model, self._fitted_split()
 
 
-def settings_of(run: RunFolder) -> Settings:
-    """The settings that a run was trained with."""
-    with reading(run.config):
-        return make_settings(run.read_config()["settings"])
-
-
-def _alone(model: Scorer) -> Scorer:
-    """A named model without its offset."""
-    return model.scorers[0] if isinstance(model, Blend) else model
-
-
-def _offset_of(run: RunFolder, model: Scorer) -> Offset:
-    """The ranking offset in a run folder, if it fits the model."""
-    try:
-        offset = Offset.from_state(run.read_weights(run.offset))
-    except (KeyError, ValueError):
-        raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.") from None
-    _check_offset(offset, model, run.offset)
-    return offset
-
-
-def _check_offset(offset: Offset, model: Scorer, path: Path) -> None:
-    try:
-        fits = offset(torch.arange(model.n_users)[-1:]).shape == (1, model.n_items)
-    except (RuntimeError, IndexError):
-        fits = False
-    if not fits:
-        raise RunError(f"{path} is damaged or of another run: train anew in another folder.")
-
-
-def _below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    """The entries whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
-
-
 def _default(name: str) -> Any:
     return Settings.model_fields[name].default
 
@@ -577,13 +480,6 @@ def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | Non
             raise ConfigError(f"{', '.join(given)} are for columns of a data frame or file, which this is not.")
         return data if isinstance(data, Split) else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=seed)
     return split_interactions(read_interactions(data, **given), ratios=(0.9, 0.1, 0.0), seed=seed)
-
-
-def _take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
-    """Go on where a checkpoint was written; one that does not fit is told in one line."""
-    state = load_checkpoint(checkpoint, group)
-    with reading(checkpoint, "of this training", "begin anew in another folder"):
-        driver.load_state_dict(state)
 
 
 def _refuse_unknown(asked: Sequence[str], ranker: Ranker) -> None:

@@ -51,6 +51,7 @@ def audit(
     from recsieve.cli.progress import show_progress
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.reading.columns import Names
+    from recsieve.data.reading.file_format import Format
     from recsieve.data.reading.log_rows import log_rows
     from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
@@ -58,6 +59,7 @@ def audit(
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
     names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
+    form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     with locked(folder):
         with show_progress("reading and compiling") as progress:
             log = load_log(data, k_core=k_core, **columns)
@@ -75,7 +77,7 @@ def audit(
             threshold=threshold,
             csv=csv,
             escape_formulas=escape_formulas,
-            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns.get("header")),
+            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, form),
         )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))

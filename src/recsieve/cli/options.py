@@ -14,8 +14,8 @@ from recsieve.memory import limit_memory
 Data = Annotated[
     Path,
     typer.Argument(
-        help="Interactions: a CSV, TSV or Parquet file, a folder of parts, a RecBole .inter file, or a folder with "
-        "train, valid and test files."
+        help="Interactions: a CSV, TSV, JSON lines or Parquet file, a folder of parts, a SQLite or DuckDB file, a "
+        "RecBole .inter file, or a folder with train, valid and test files."
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder that `train` has written.")]
@@ -29,7 +29,23 @@ FalsePositive = Annotated[
     ),
 ]
 Time = Annotated[str | None, typer.Option(help="Column of the time of an interaction.")]
-Weight = Annotated[str | None, typer.Option(help="Column of given weights.")]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of given weights, or an expression over columns: \"case event when 'purchase' then 3 else 1 end\"."
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(help="Which rows of a log of events are interactions: \"event in ('purchase')\". [all]"),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of text files, such as latin-1, cp1252 or utf-16. [utf-8]")
+]
+Query = Annotated[
+    str | None,
+    typer.Option(help="One SELECT that gives the rows of a SQLite or DuckDB file. [its only table]"),
+]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether text files begin with column names. [detected]")
 ]
@@ -67,8 +83,8 @@ EscapeFormulas = Annotated[
 
 # What the columns of a log mean: the options of every command that reads one.
 COLUMNS: dict[str, Any] = {
-    "user": User, "item": Item, "false_positive": FalsePositive, "repeats": Repeats, "time": Time, "weight": Weight,
-    "header": Header,
+    "user": User, "item": Item, "false_positive": FalsePositive, "positive": Positive, "repeats": Repeats,
+    "time": Time, "weight": Weight, "header": Header, "encoding": Encoding, "query": Query,
 }  # fmt: skip
 Columns = dict[str, Any]
 Given = dict[str, Any]  # what was given of a group of options, by name

@@ -18,7 +18,8 @@ from recsieve.experiments.pool import Reporter
 from recsieve.experiments.source import DataSource
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
-from recsieve.recommender import DEFAULT_KS, Recommender, settings_of
+from recsieve.recommender import DEFAULT_KS, Recommender
+from recsieve.saved_models import settings_of
 from recsieve.settings import Settings
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event

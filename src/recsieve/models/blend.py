@@ -94,7 +94,7 @@ class Blend(Scorer):
             scores = [part.log_score(users) + offset for part in self.scorers]
         return scores[0] if len(scores) == 1 else blended(scores, self._weights)
 
-    def shifted(self, offset: Offset | None) -> Blend:
+    def with_offset(self, offset: Offset | None) -> Blend:
         """The same with another offset, or with none."""
         return Blend(self.scorers, self._weights, offset)
 

@@ -7,13 +7,14 @@ import polars as pl
 from recsieve.data.interactions import Interactions
 from recsieve.data.reading.columns import ITEM, USER, Names, find_columns
 from recsieve.data.reading.delimited import typed
+from recsieve.data.reading.file_format import AS_FOUND, Format
 from recsieve.data.reading.ids import as_ids
 from recsieve.data.reading.tables import Source, open_table, readable
 
 
-def log_rows(source: Source, kept: Interactions, names: Names, header: bool | None = None) -> pl.DataFrame:
+def log_rows(source: Source, kept: Interactions, names: Names, form: Format = AS_FOUND) -> pl.DataFrame:
     """The rows whose pair of user and item is among some interactions, in the order and with the columns of the log."""
-    table = open_table(source, header, names.asked)
+    table = open_table(source, form, names.asked)
     with readable(table.name):
         schema = table.rows.collect_schema()
     meaning = find_columns(schema.names(), names, table.name)
