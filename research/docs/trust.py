@@ -23,13 +23,13 @@ docs/trust.md`. Each figure has the command that makes it anew; `make fuzz` and 
 ## What is promised
 
 - **Nothing is lost.** A file is written aside, synced, and put in its place in one step. After a full disk, an error of
-  the disk or a kill at any moment, what was there is there, and the same command (`train` with `--resume`) ends with the
-  same files to the bit. One process at a time writes into a folder.
-- **Nothing is let in.** Nothing is unpickled or evaluated. A run folder, a checkpoint, a log, a rule, a configuration or a
-  request from a stranger is taken or refused in one line; what indexes memory is checked first.
-- **Nothing is said that is not so.** A training that diverges says so and keeps the best weights before. A run ends with
-  a manifest of sizes and SHA-256 of its files, and one that is not as it was written is refused. Metrics are those of
-  ir-measures.
+  the disk or a kill at any moment, what was there is there, and the same command (`train` with `--resume`) ends with
+  the same files to the bit. One process at a time writes into a folder.
+- **Nothing is let in.** Nothing is unpickled or evaluated. A run folder, a checkpoint, a log, a rule, a configuration or
+  a request from a stranger is taken or refused in one line; what indexes memory is checked first.
+- **Nothing is said that is not so.** A training that diverges says so and keeps the best weights before. A run ends
+  with a manifest of sizes and SHA-256 of its files, and one that is not as it was written is refused. Metrics are
+  those of ir-measures.
 - **Limits are told beforehand.** What would take more memory than `--memory` allows, or than is free, is refused before
   it is read, as far as that can be estimated.
 """
@@ -38,7 +38,7 @@ TAIL = """## What is not promised
 
 - Hashes find damage, not malice: whoever can write a run folder can write its manifest. Its numbers are then wrong, but
   nothing outside it is read, written or run.
-- Memory is estimated from the size of logs and tables, not enforced: a model of a plug-in, or `--explain` for everybody,
+- Memory is estimated from the size of logs and tables, not enforced: a model of a plug-in, or `--explain` for all,
   may take more. Where the system says no, that is one line too, unless a library ends the process itself.
 - Where polars panics over a damaged Parquet file, it writes lines of its own to standard error before our one line.
 - What SQLite (the trials of `tune`), TensorBoard and MLflow write is left to them.
@@ -77,9 +77,9 @@ def _fuzz(result: Result) -> str:
         for name, one in result["targets"].items()
     ]
     return (
-        f"{result['inputs']:,} inputs, made by changing good ones or from pieces of them, by `{result['command']}`. Each is "
-        "taken or refused by an error of ours; anything else is a defect, and so is one that takes over a minute. Three "
-        "quarters of the changed run folders have a manifest that vouches for the change. A part of 600 is in `make test`."
+        f"{result['inputs']:,} inputs, made by changing good ones or from pieces of them, by `{result['command']}`. Each "
+        "is taken or refused by an error of ours; anything else is a defect, and so is one that takes over a minute. Most "
+        "of the changed run folders have a manifest that vouches for the change. A part of 600 is in `make test`."
         "\n\n" + _table(["", "inputs", "taken", "refused", "slowest", "defects"], rows)
     )
 
@@ -106,9 +106,10 @@ def _kills(result: Result) -> str:
     ]
     total = sum(row[2] for row in rows)
     return (
-        f"{total} times `kill -9`, by `{result['command']}`, at random moments and in the middle of writes; the same command "
-        "then goes on, and its files are held against those of undisturbed runs to the bit. The trainings of `compare` run "
-        "in the process that is killed.\n\n" + _table(["", "killed at", "kills", "files compared", "defects"], rows)
+        f"{total} times `kill -9`, by `{result['command']}`, at random moments and in the middle of writes; the same "
+        "command then goes on, and its files are held against those of undisturbed runs to the bit. The trainings of "
+        "`compare` run in the process that is killed.\n\n"
+        + _table(["", "killed at", "kills", "files compared", "defects"], rows)
     )
 
 
@@ -129,8 +130,8 @@ def _mutants(result: Result) -> str:
         for line in one["survivors"]
     ]
     return (
-        f"Of {result['mutants']} small changes to losses, denoisers and metrics, drawn from {result['possible']} that mutmut "
-        f"knows, the tests notice {result['killed']} ({100 * result['killed'] / result['mutants']:.0f} %), by "
+        f"Of {result['mutants']} small changes to losses, denoisers and metrics, drawn from {result['possible']} that "
+        f"mutmut knows, the tests notice {result['killed']} ({100 * result['killed'] / result['mutants']:.0f} %), by "
         f"`{result['command']}`.\n\n" + _table(["", "mutants", "noticed", "survived"], rows)
         + ("\n\nThose that survived:\n\n" + "\n".join(survivors) if survivors else "")
     )  # fmt: skip
