@@ -1,8 +1,8 @@
 """`python -m trust.mutants [MINUTES]`: small changes to losses, denoisers and metrics, and whether the tests notice.
 
-mutmut knows the changes. Its own runner copies the whole project and rewrites every function, compiled ones too, so here
-each mutant is a process that imports one changed module and runs the tests of it (decision 20). They come in an order
-drawn once; those that fit into the time are counted.
+mutmut knows the changes. Its own runner copies the whole project and rewrites every function, compiled ones too, so
+here each mutant is a process that imports one changed module and runs the tests of it (decision 20). They come in an
+order drawn once; those that fit into the time are counted.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ docs/trust.md`. Each figure has the command that makes it anew; `make fuzz` and 
 - **Nothing is lost.** A file is written aside, synced, and put in its place in one step. After a full disk, an error of
   the disk or a kill at any moment, what was there is there, and the same command (`train` with `--resume`) ends with
   the same files to the bit. One process at a time writes into a folder.
-- **Nothing is let in.** Nothing is unpickled or evaluated. A run folder, a checkpoint, a log, a rule, a configuration or
-  a request from a stranger is taken or refused in one line; what indexes memory is checked first.
+- **Nothing is let in.** Nothing is unpickled or evaluated. A run folder, a checkpoint, a log, a rule, a configuration
+  or a request from a stranger is taken or refused in one line; what indexes memory is checked first.
 - **Nothing is said that is not so.** A training that diverges says so and keeps the best weights before. A run ends
   with a manifest of sizes and SHA-256 of its files, and one that is not as it was written is refused. Metrics are
   those of ir-measures.
@@ -77,9 +77,9 @@ def _fuzz(result: Result) -> str:
         for name, one in result["targets"].items()
     ]
     return (
-        f"{result['inputs']:,} inputs, made by changing good ones or from pieces of them, by `{result['command']}`. Each "
-        "is taken or refused by an error of ours; anything else is a defect, and so is one that takes over a minute. Most "
-        "of the changed run folders have a manifest that vouches for the change. A part of 600 is in `make test`."
+        f"{result['inputs']:,} inputs, made by changing good ones or from pieces of them, by `{result['command']}`. "
+        "Each is taken or refused by an error of ours; anything else is a defect, and so is over a minute. "
+        "Most of the changed run folders have a manifest that vouches for the change. A part of 600 is in `make test`."
         "\n\n" + _table(["", "inputs", "taken", "refused", "slowest", "defects"], rows)
     )
 
