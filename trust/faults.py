@@ -79,7 +79,7 @@ def enumerate_faults(place: Place, command: str, *, every: int = 1) -> dict[str,
 def kill_at_writes(place: Place, command: str, kills: int) -> dict[str, Any]:
     """Kill a command at some of its points, spread over all; where they are is counted in a process of its own."""
     expected = reproducible(place, command)
-    points = len(_points(Place(place.folder), command))
+    points = _count_points(place, command)
     faults = [Fault(1 + number * points // kills, kill=True) for number in range(kills)]
     defects = [text for fault in faults if (text := _attempt(place, command, fault, expected))]
     return {"killed": len(faults), "of_points": points, "compared_files": len(expected), "defects": defects}
@@ -90,6 +90,21 @@ def _points(place: Place, command: str) -> list[str]:
     ended = place.run(command, place.folder / f"{command}-counted" / "out", counting.everywhere())
     assert ended.code == 0, ended.said
     return counting.seen
+
+
+def _count_points(place: Place, command: str) -> int:
+    """How many points there are, told by a child through a file."""
+    counting, told = Fault(), place.folder / f"{command}-points.txt"
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        with counting.everywhere():
+            yield
+        told.write_text(str(len(counting.seen)), encoding="utf-8")
+
+    ended = place.run(command, place.folder / f"{command}-counted" / "out", counted())
+    assert ended.code == 0, ended.said
+    return int(told.read_text(encoding="utf-8"))
 
 
 def _attempt(place: Place, command: str, fault: Fault, expected: dict[str, str]) -> str:
