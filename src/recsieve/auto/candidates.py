@@ -31,11 +31,12 @@ class Spec:
     @property
     def name(self) -> str:
         given = {**self.training, **self.model_options}
+        on = f" on {given.pop('weights')}" if "weights" in given else ""
         options = ", ".join(f"{key} {_short(value)}" for key, value in given.items())
         strategy = "" if self.denoiser == "keep-all" else f" {TITLES.get(self.denoiser, self.denoiser)}"
         values = " ".join(_short(value) for value in self.denoiser_options.values())
         strategy += f" {values}" if strategy and values else ""
-        weights = ", weights 1−P" if self.weighted else ""
+        weights = f", weights 1−P{on}" if self.weighted else ""
         return f"{self.model}{f' ({options})' if options else ''}{strategy}{weights}"
 
     @property

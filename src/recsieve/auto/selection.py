@@ -36,7 +36,14 @@ from recsieve.training import Began, Event
 
 log = logging.getLogger(__name__)
 
+MOST_DENOISED = 4  # models that are fitted again with noise weights: the two best, each in at most two ways
 SHORTLIST = 3  # models that get offsets and are blended
+
+
+class Begin(Protocol):
+    """Tells what is begun."""
+
+    def __call__(self, name: str, last: bool = False) -> None: ...
 
 
 class Fitted(Protocol):
@@ -94,7 +101,8 @@ class Search:
 
     def run(self, plan: Plan) -> Selection:
         """Follow the plan as far as time allows, and choose; Ctrl-C ends the search with the best so far."""
-        begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags)
+        denoised = MOST_DENOISED if self._split.train.has_flags else 0
+        begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags + denoised)
         noise, evidence = self._look_for_noise(begin)
         trust = None if noise is None else trust_of(self._split, noise)
         judge = self._judge(noise)
@@ -104,15 +112,15 @@ class Search:
                     continue
                 begin(planned.spec.name)
                 self._try(planned.spec, judge, trust)
-            self._try_denoised(plan, judge, trust)
+            self._try_denoised(plan, judge, trust, begin)
         tried = len(self._epochs)
-        begin("offsets and blends")
+        begin("offsets and blends", last=True)
         log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
         with self._interruptible():
             self._try_rankings(judge, trust, log_true)
         return self._choose(judge, noise, trust, evidence, tried, len(plan.fits))
 
-    def _look_for_noise(self, begin: Callable[[str], None]) -> tuple[NoiseEstimate | None, str]:
+    def _look_for_noise(self, begin: Begin) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
             return None, "nothing is known of it, so every held-out interaction counts in full."
         begin("looking for noise")
@@ -162,13 +170,14 @@ class Search:
     def _data(self, spec: Spec, trust: Trust | None) -> Split:
         return replace(self._split, train=stage_data(self._split, "train", trust)) if spec.weighted else self._split
 
-    def _try_denoised(self, plan: Plan, judge: CandidateScorer, trust: Trust | None) -> None:
+    def _try_denoised(self, plan: Plan, judge: CandidateScorer, trust: Trust | None, begin: Begin) -> None:
         """The two best models again with noise weights, and the best with strategies, if it takes any."""
         best = sorted(self._best.values(), key=lambda one: -one[0])[:2]
         denoised = [] if trust is None else [one for _, spec, _ in best for one in _weighted(spec)]
         denoised += [one for _, spec, _ in best[:1] for one in _with_strategies(spec)]
         for spec in denoised:
             if self._affords(cost(spec, self._split.train), plan, SEARCH_SHARE + 0.1):
+                begin(spec.name)
                 self._try(spec, judge, trust)
 
     def _try_rankings(self, judge: CandidateScorer, trust: Trust | None, log_true: Offset | None) -> None:
@@ -233,16 +242,17 @@ class Search:
             choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
         candidate = choice.chosen.candidate
         weighted = any(spec.weighted for spec in candidate.specs)
-        noise = self._look_for_noise(lambda name: None)[0] if weighted or candidate.c else None
+        noise = self._look_for_noise(lambda name, last=False: None)[0] if weighted or candidate.c else None
         return Selection(choice, self._given, noise, trust_of(self._split, noise) if weighted and noise else None)
 
-    def _announcer(self, total: int) -> Callable[[str], None]:
+    def _announcer(self, total: int) -> Begin:
         """Tells what is begun, and which of how many it is."""
         numbers = count(1)
 
-        def begin(name: str) -> None:
+        def begin(name: str, last: bool = False) -> None:
+            number = total if last else min(next(numbers), total)
             if self._progress is not None:
-                self._progress(Began(name, min(next(numbers), total), total))
+                self._progress(Began(name, number, total))
 
         return begin
 

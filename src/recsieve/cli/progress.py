@@ -8,11 +8,14 @@ from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from recsieve.progress import Advanced, Progress
 from recsieve.training import Began, Event, Trained, Validated
+
+WIDE = 100  # columns of a terminal from which on there is room for everything
 
 
 @contextmanager
@@ -22,11 +25,7 @@ def show_progress(before: str) -> Iterator[Progress]:
     Nothing is left of either, and nothing is written where there is no terminal.
     """
     console = Console(stderr=True)
-    bar = Bar(
-        TextColumn("{task.description}"), BarColumn(12), TextColumn("{task.fields[amount]}"), TimeElapsedColumn(),
-        TextColumn("at most"), TimeRemainingColumn(), TextColumn("left {task.fields[note]}"), console=console,
-        transient=True,
-    )  # fmt: skip
+    bar = Bar(*_columns(wide=console.width >= WIDE), console=console, transient=True, expand=True)
     task = bar.add_task("", total=None, amount="", note="")
     with ExitStack() as preparing, ExitStack() as drawing:
         preparing.enter_context(console.status(before))
@@ -41,6 +40,16 @@ def show_progress(before: str) -> Iterator[Progress]:
             bar.update(task, description=event.what, completed=event.done, total=event.total, amount=amount, note=note)
 
         yield show
+
+
+def _columns(*, wide: bool) -> list[ProgressColumn]:
+    """What a bar says; where there is no room for all, what is done is shortened first."""
+    what = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
+    amount, note = TextColumn("{task.fields[amount]}"), TextColumn("{task.fields[note]}")
+    left = TimeRemainingColumn(table_column=Column(no_wrap=True, min_width=7))
+    if not wide:
+        return [what, BarColumn(6), amount, left, note]
+    return [what, BarColumn(12), amount, TimeElapsedColumn(), TextColumn("at most"), left, TextColumn("left"), note]
 
 
 def _amount(event: Advanced) -> str:
@@ -62,10 +71,12 @@ def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callab
             match event:
                 case Began():
                     what, best = f"{label} {event.number}/{event.total} {event.name}", ""
+                    show(Advanced(what, 0, 1))
                 case Validated(best=True) if not math.isnan(event.score):
-                    best = f"best {criterion} {event.score:.4f}"
+                    best = f"{criterion} {event.score:.4f}"
                 case Trained():
-                    note = f"loss {event.loss:.4f} {best}"
+                    loss = "" if math.isnan(event.loss) else f"loss {event.loss:.4f}"  # a closed form has none
+                    note = " ".join(filter(None, [loss, best]))
                     show(Advanced(what, event.step, event.total_steps, "steps", note))
 
         yield take

@@ -60,7 +60,7 @@ def train(
     lists = {name: names(settings[name]) for name in ("candidates",) if name in settings}
     chosen = make_settings({**settings, **lists, **assign_options(settings, named_options(options))})
     source = DataSource(data, validation, test, split=split, k_core=k_core, **columns)
-    label = f"{chosen.model} {chosen.denoiser}"
+    label = " ".join(dict.fromkeys([chosen.model, chosen.denoiser]))  # "auto" once
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{label.replace(' ', '-')}-{chosen.seed}"
     with join() as group, _following(group, label, chosen.select_by, log, folder) as follow:
         result = train_and_save(
