@@ -23,6 +23,8 @@ COMPARISONS = {
     "cdae-epoch": Comparison("CDAE, epoch (plain: all items; ours: sampled)", "s/epoch"),
     "recbole-neumf": Comparison("NeuMF, epoch, against RecBole 1.2.1", "s/epoch"),
     "recbole-cdae": Comparison("CDAE, epoch, against RecBole 1.2.1", "s/epoch", 30, 50),
+    "recbole-bpr": Comparison("MF with BPR, epoch, against RecBole 1.2.1", "s/epoch", 10),
+    "recbole-lightgcn": Comparison("LightGCN with BPR, epoch, against RecBole 1.2.1", "s/epoch", 5),
     "gmf-ranking": Comparison("GMF full ranking, top 100", "s/user", 250, 500),
     "neumf-ranking": Comparison("NeuMF full ranking, top 100", "s/user", 7, 12),
     "reading": Comparison("reading and encoding the authors' file", "s", 20, 40),

@@ -21,7 +21,7 @@ from benchmarks.ranking import Ranking
 from benchmarks.reading import FileToEpoch, Reading
 from benchmarks.sampling import Sampling
 from benchmarks.training import CdaeEpoch, Epoch
-from benchmarks.with_recbole import RecBoleEpoch
+from benchmarks.with_recbole import RecBoleEpoch, RecBolePairwiseEpoch
 
 MEASURES: dict[str, Measure] = {
     "gmf-epoch": Epoch("gmf"),
@@ -29,6 +29,8 @@ MEASURES: dict[str, Measure] = {
     "cdae-epoch": CdaeEpoch(),
     "recbole-neumf": RecBoleEpoch("NeuMF"),
     "recbole-cdae": RecBoleEpoch("CDAE"),
+    "recbole-bpr": RecBolePairwiseEpoch("BPR", "mf"),
+    "recbole-lightgcn": RecBolePairwiseEpoch("LightGCN", "lightgcn"),
     "gmf-ranking": Ranking("gmf", rank_all=True),
     "neumf-ranking": Ranking("neumf", rank_all=False),
     "reading": Reading(),

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.files import new_folder
-from recsieve.simulation.pairs import unique
+from recsieve.simulation.pairs import distinct
 
 # Yelp's counts in the paper, from which the shape grows.
 YELP_USERS, YELP_ITEMS, YELP_INTERACTIONS = 45_548, 57_396, 1_672_520
@@ -30,7 +30,7 @@ RATING_SHARES = (0.1, 0.1, 0.2, 0.3, 0.3)  # of 1 to 5 stars
 
 @dataclass(frozen=True)
 class LargeLog:
-    """How many unique interactions, and from them how many users, items and parts."""
+    """How many distinct interactions, and from them how many users, items and parts."""
 
     interactions: int
     seed: int = 0
@@ -79,7 +79,7 @@ class LargeLog:
         found = np.empty(0, np.int64)
         while len(found) < n:
             users = np.repeat(np.arange(len(activity)), rng.multinomial(n - len(found) // 2, activity))
-            found = unique(np.concatenate([found, users * self.n_items + self._items(len(users), rng)]))
+            found = distinct(np.concatenate([found, users * self.n_items + self._items(len(users), rng)]))
         return rng.choice(found, n, replace=False, shuffle=False)
 
     def _items(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -68,7 +68,7 @@ def refuse_seen(lists: NDArray[np.int32], users: NDArray[np.int32], seen: CSR) -
 def largest_gap(model: nn.Module, users: NDArray, ours: NDArray, theirs: NDArray) -> float:
     """How far the scores of the two lists are apart at any rank, as a share of the largest score.
 
-    Items whose scores differ by rounding only may change inverse, and nothing else may differ.
+    Items whose scores differ by rounding only may change places, and nothing else may differ.
     """
     repeated = torch.from_numpy(users.astype(np.int64)).repeat_interleave(K)
     ours, theirs = (model(repeated, torch.from_numpy(lists.astype(np.int64)).flatten()) for lists in (ours, theirs))

@@ -9,10 +9,11 @@ import numpy as np
 from benchmarks import plain
 from benchmarks.inputs import AUTHORS_FILE, FEW, PARQUET_FILE
 from benchmarks.measure import Agreement, Case, Timing, median_of, peak_mb, seconds, timed
-from benchmarks.training import Epoch, plain_epoch, run_epoch
+from benchmarks.training import Epoch, new_model, plain_epoch, run_epoch
 from recsieve.data.interactions import Interactions
 from recsieve.data.reading.formats import read_interactions
 from recsieve.denoisers import Truncated
+from recsieve.objectives import BCE
 
 RULE = "rating < 3"
 
@@ -54,12 +55,11 @@ class FileToEpoch:
     def ours(self, case: Case) -> Timing:
         """Compile on a few rows, then read and train once, so that the memory is that of one training."""
         denoiser = Truncated(plain.MAX_DROP_RATE, ramp_steps=plain.RAMP_STEPS)
-        run_epoch(
-            "gmf", read_interactions(case.folder / FEW / PARQUET_FILE, false_positive=RULE), denoiser, plain.BATCH
-        )
+        few = read_interactions(case.folder / FEW / PARQUET_FILE, false_positive=RULE)
+        run_epoch(new_model("gmf", few), few, denoiser, plain.BATCH, BCE())
         reading, data = timed(lambda: read_interactions(case.folder / PARQUET_FILE, false_positive=RULE))
         peak = peak_mb()
-        epoch = seconds(lambda: run_epoch("gmf", data, denoiser, plain.BATCH))
+        epoch = seconds(lambda: run_epoch(new_model("gmf", data), data, denoiser, plain.BATCH, BCE()))
         return Timing(reading + epoch, parts={"reading": reading, "peak_mb_after_reading": peak, "epoch": epoch})
 
 

@@ -2,6 +2,7 @@
 
 python -P recbole_side.py time FOLDER MODEL STEPS      times some steps of RecBole's own trainer, prints JSON
 python -P recbole_side.py export FOLDER MODEL OUT.npz  weights as they start, and the logits that they give
+python -P recbole_side.py steps FOLDER MODEL OUT.npz   weights as they start, some pairwise batches, and their losses
 FOLDER holds users.npy and items.npy; paths are absolute.
 """
 
@@ -30,6 +31,8 @@ SETTINGS = {
         "mlp_hidden_size": [128, 64, 32],
         "dropout_prob": 0.0,
     },
+    "BPR": {"embedding_size": 64},
+    "LightGCN": {"embedding_size": 64, "n_layers": 3, "reg_weight": 0.0},
     "CDAE": {"embedding_size": 200, "hid_activation": "sigmoid", "reg_weight_2": 0.0, "train_neg_sample_args": None},
 }
 COMMON = {
@@ -42,6 +45,7 @@ COMMON = {
     "eval_args": {"split": {"RS": [1.0, 0.0, 0.0]}, "group_by": "none", "order": "RO", "mode": "full"},
 }
 EXPORTED_USERS = 5
+STEPS = 100
 
 
 def prepare(folder: Path, name: str, work: str):
@@ -84,6 +88,24 @@ def export(batches, model, out: str) -> None:
     np.savez(out, users=own["user"], items=own["item"], logits=logits.numpy(), **weights)
 
 
+def train_steps(batches, model, out: str) -> None:
+    """Make some steps of Adam as the trainer does; write what they began with and the loss of each."""
+    weights = {name: weight.numpy().copy() for name, weight in model.state_dict().items()}
+    own = {name: batches.dataset.field2id_token[f"{name}_id"][1:].astype(np.int64) for name in ("user", "item")}
+    optimizer, rows, losses = torch.optim.Adam(model.parameters(), lr=COMMON["learning_rate"]), [], []
+    for batch in islice(batches, STEPS):
+        optimizer.zero_grad()
+        loss = model.calculate_loss(batch)
+        loss.backward()
+        optimizer.step()
+        columns = (batch["user_id"], batch["item_id"], batch["neg_item_id"])
+        rows.append(torch.stack([column - 1 for column in columns]).numpy())  # 0 is for padding
+        losses.append(loss.item())
+    sizes = np.array([part.shape[1] for part in rows])
+    np.savez(out, users=own["user"], items=own["item"], rows=np.concatenate(rows, 1), sizes=sizes, losses=losses,
+             **weights)  # fmt: skip
+
+
 def main(command: str, folder: str, name: str, last: str) -> None:
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as work:
@@ -91,6 +113,8 @@ def main(command: str, folder: str, name: str, last: str) -> None:
         batches, model, trainer = prepare(Path(folder), name, work)
         if command == "export":
             export(batches, model, last)
+        elif command == "steps":
+            train_steps(batches, model, last)
         else:
             print(json.dumps(time_steps(batches, trainer, int(last))))
 

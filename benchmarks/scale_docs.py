@@ -102,7 +102,7 @@ vectors: with {ranks} ranks each needs about {rank_memory:,.0f} GB. Vectors of {
 {factor_share:.0%} of the memory for users; [sharded tables](cluster.md#tables-that-do-not-fit) divide it by the ranks.
 
 A step on several ranks exchanges at most {step_kb:,.0f} kB with batches of {batch_size:,} and {factors} factors:
-{gathered} bytes a row of the batch for the strategy, which sees the whole batch, and {per_row} bytes for each unique
+{gathered} bytes a row of the batch for the strategy, which sees the whole batch, and {per_row} bytes for each distinct
 user and item in it, of which there are at most {most_rows:,}. By formula:
 batch · {gathered} + (batch / (1 + negatives) + batch) · ({row_number} + {gradient} · factors).
 """

@@ -17,7 +17,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Denoiser, KeepAll, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS, Model
-from recsieve.objectives import BCE
+from recsieve.objectives import BCE, Objective
 from recsieve.sampling import Batch, Sampler
 from recsieve.training import Driver, GradientFitting, TrainingPlan
 from recsieve.training.steps import make_stepper
@@ -101,15 +101,26 @@ def grown_model(name: str, data: Interactions) -> Model:
     return model
 
 
-def our_epoch(name: str, case: Case, denoiser: Denoiser, batch_size: int = plain.BATCH) -> Timing:
+def our_epoch(
+    name: str,
+    case: Case,
+    denoiser: Denoiser,
+    batch_size: int = plain.BATCH,
+    objective: Objective | None = None,
+    **options: float,
+) -> Timing:
     """An epoch in the library's own loop, with its sampling, its history and its snapshot of the weights."""
-    run_epoch(name, case.data.take(slice(4 * plain.BATCH)), denoiser, batch_size)  # compiles the kernels
-    return median_of(case.effort.repeats, lambda: run_epoch(name, case.data, denoiser, batch_size))
+
+    def run(data: Interactions) -> None:
+        run_epoch(new_model(name, data, **options), data, denoiser, batch_size, objective or BCE())
+
+    run(case.data.take(slice(4 * plain.BATCH)))  # compiles the kernels
+    return median_of(case.effort.repeats, lambda: run(case.data))
 
 
-def run_epoch(name: str, data: Interactions, denoiser: Denoiser, batch_size: int) -> None:
+def run_epoch(model: Model, data: Interactions, denoiser: Denoiser, batch_size: int, objective: Objective) -> None:
     plan = TrainingPlan(epochs=1, batch_size=batch_size, learning_rate=plain.LEARNING_RATE)
-    fitting = GradientFitting(new_model(name, data), BCE(), data, plan, lambda context: denoiser)
+    fitting = GradientFitting(model, objective, data, plan, lambda context: denoiser)
     for _ in Driver(fitting, patience=1).run(lambda fitting: 0.0):
         pass
 

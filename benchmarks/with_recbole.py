@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,13 @@ from torch import Tensor
 from benchmarks import plain
 from benchmarks.measure import Agreement, Case, Skipped, Timing
 from benchmarks.training import new_model, our_epoch, rows_of_users
+from recsieve.data.interactions import Interactions
 from recsieve.denoisers import KeepAll
+from recsieve.losses import DenoisedLoss
+from recsieve.models import Model
+from recsieve.objectives import BPR
+from recsieve.sampling import Batch
+from recsieve.training.steps import make_stepper
 
 SCRIPT = Path(__file__).with_name("recbole_side.py")
 ENVIRONMENT = Path(__file__).parents[1] / "build" / "recbole"
@@ -50,6 +57,61 @@ class RecBoleEpoch:
         # As many users a step as RecBole, where it is users that it takes in batches.
         batch_size = rows_of_users(case.data, plain.BATCH) if self.name == "CDAE" else plain.BATCH
         return our_epoch(self.name.lower(), case, KeepAll(), batch_size)
+
+
+class RecBolePairwiseEpoch:
+    """An epoch of RecBole's BPR or LightGCN in RecBole's trainer, against ours with the same loss."""
+
+    def __init__(self, name: str, ours: str) -> None:
+        self.name, self.model = name, ours
+
+    def agree(self, case: Case) -> Agreement:
+        """Take over RecBole's weights and batches, and compare the loss of each step."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "steps.npz"
+            run_recbole("steps", case, self.name, str(path))
+            with np.load(path) as arrays:
+                exported = {name: torch.from_numpy(arrays[name]) for name in arrays}
+        model = self._model(case.data)
+        tables = {kind: _rows(exported, f"{kind}s", exported[f"{kind}_embedding.weight"]) for kind in ("user", "item")}
+        model.load_state_dict({**model.state_dict(), **WEIGHTS[self.name](**tables)})
+        stepper, _ = make_stepper(model.train(), DenoisedLoss(KeepAll(), BPR()).train(), plain.LEARNING_RATE, "auto")
+        parts = exported["rows"].split(exported["sizes"].tolist(), dim=1)
+        codes = (exported["users"], exported["items"], exported["items"])
+        losses = [
+            stepper(_pairs(*(code[rows] for code, rows in zip(codes, part, strict=True)))).means[0] for part in parts
+        ]
+        difference = np.abs(np.array(losses) - exported["losses"].numpy()).max()
+        return Agreement(f"largest difference of the loss in {len(losses)} steps", float(difference), 1e-5)
+
+    def plain(self, case: Case) -> Timing:
+        steps = min(case.effort.plain_steps, 30) if self.name == "LightGCN" else case.effort.plain_steps
+        result = json.loads(run_recbole("time", case, self.name, str(steps)).splitlines()[-1])
+        extrapolated = f"{result['steps']} of {result['of']:,} steps"
+        return Timing(result["seconds"], extrapolated, peak_mb=result["peak_mb"])
+
+    def ours(self, case: Case) -> Timing:
+        # RecBole's batch is of positives, ours of rows.
+        return our_epoch(self.model, case, KeepAll(), 2 * plain.BATCH, BPR(), **OPTIONS[self.name])
+
+    def _model(self, data: Interactions) -> Model:
+        return new_model(self.model, data, **OPTIONS[self.name])
+
+
+def _pairs(users: Tensor, positives: Tensor, negatives: Tensor) -> Batch:
+    """A batch of positives, each followed by its negative."""
+    n = len(users)
+    labels, ids = torch.tensor([1.0, 0.0]).repeat(n), torch.full((2 * n,), -1)
+    ids[::2] = torch.arange(n)
+    items = torch.stack([positives, negatives], dim=1).flatten()
+    return Batch(users.repeat_interleave(2).int(), items.int(), labels, ids)
+
+
+OPTIONS: dict[str, dict[str, float]] = {"BPR": {"factors": 64}, "LightGCN": {"factors": 64, "layers": 3, "l2": 0.0}}
+WEIGHTS: dict[str, Callable[..., dict[str, Tensor]]] = {
+    "BPR": lambda user, item: {"user.weight": user, "item.weight": item},
+    "LightGCN": lambda user, item: {"vectors": torch.cat([user, item])},
+}
 
 
 def run_recbole(command: str, case: Case, name: str, last: str) -> str:

@@ -242,21 +242,21 @@ def test_what_learns_from_flags_recommends_less_of_what_is_regretted(small_data,
 
 def test_a_ranking_is_shifted_without_training_and_back_again(fitted, split):
     before = fitted.recommend(k=5)
-    fitted.shift_ranking(popularity=1000.0)
+    fitted.offset_scores(popularity=1000.0)
     top = fitted.recommend(k=1, exclude_seen=False)["item"]
     counts = split.train.item_counts()
     assert set(top) <= {split.train.item_ids[int(item)] for item in np.flatnonzero(counts == counts.max())}
-    assert fitted.shift_ranking().recommend(k=5).equals(before)
+    assert fitted.offset_scores().recommend(k=5).equals(before)
 
 
 def test_a_shifted_ranking_is_saved_and_comes_back(fitted, split, tmp_path):
     rng = np.random.default_rng(0)
     shapes = (split.train.n_users, split.train.n_items, (split.train.n_users, 2), (split.train.n_items, 2))
     noise = PairNoise(PairScores(*(rng.normal(0, 1, shape).astype(np.float32) for shape in shapes)))
-    fitted.shift_ranking(popularity=0.5, noise=noise).save(tmp_path / "run")
+    fitted.offset_scores(popularity=0.5, noise=noise).save(tmp_path / "run")
     back = Recommender.load(tmp_path / "run")
     assert back.recommend(k=5).equals(fitted.recommend(k=5))
-    fitted.shift_ranking()
+    fitted.offset_scores()
     (tmp_path / "run" / "offset.safetensors").write_bytes(b"broken")
     with pytest.raises(RunError, match="damaged"):
         Recommender.load(tmp_path / "run")
@@ -278,12 +278,12 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
 def test_a_shift_holds_for_what_was_fitted_on_the_whole_log_and_survives_saving(split, tmp_path, settings):
     fitted = Recommender(**settings).fit(split)
     before = fitted.recommend(k=5)
-    fitted.shift_ranking(popularity=1000.0).save(tmp_path / "run")
+    fitted.offset_scores(popularity=1000.0).save(tmp_path / "run")
     shifted = fitted.recommend(k=5)
     assert not shifted.equals(before)
     back = Recommender.load(tmp_path / "run")
     assert back.recommend(k=5).equals(shifted)
-    assert back.shift_ranking().recommend(k=5).equals(before)
+    assert back.offset_scores().recommend(k=5).equals(before)
     back.save(tmp_path / "again")
     assert Recommender.load(tmp_path / "again").recommend(k=5).equals(before)
 

@@ -45,7 +45,7 @@ def auto_page(results: Results) -> str:
         "`auto` fits several models, judges them on the validation part, tries noise weights, ranking offsets and "
         "blends on the best of them, leaves the best plain model only for what is convincingly better, and fits what "
         "it chose again on training and validation. It is held against that **reference: the best single plain model, "
-        "chosen on the same validation by the same judge and fitted again alike**. Scores are NDCG@20 on a clean test "
+        "chosen on the same validation by the same score and fitted again alike**. Scores are NDCG@20 on a clean test "
         "by full ranking, 5-core, repeated pairs merged, each user's interactions split 8:1:1 at random, of the split "
         "with seed 0. With 5 % labels it knows of a random 5 % of the training and validation interactions whether "
         "they are noise; without, of none. The control knows the same probabilities of noise, but handed out by "

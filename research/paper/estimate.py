@@ -78,6 +78,6 @@ def time_model(run: RunSpec, split: Split) -> Stopwatch:
         update={"validate_every": STEPS, "denoiser": "keep-all", "denoiser_options": {}}
     )
     with suppress(TimedEnough):
-        Recommender(**settings.model_dump()).fit(split, judge=watch)
+        Recommender(**settings.model_dump()).fit(split, validate=watch)
     torch.set_num_threads(threads)
     return watch

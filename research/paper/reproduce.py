@@ -11,7 +11,7 @@ from typing import Any
 
 from recsieve.errors import ConfigError
 from recsieve.experiments.machine import cores, machine, versions
-from recsieve.experiments.pool import Progress, read_split, run_all
+from recsieve.experiments.pool import Progress, cached_split, run_all
 from recsieve.experiments.study import rounded
 from recsieve.files import write_text
 from research.paper import figure5
@@ -81,7 +81,7 @@ def _train(
             if tasks and not trained:
                 announce(f"all {len(tasks)} runs are there already: nothing is left to train.")
             return
-        announce(estimate([(task.run_spec, read_split(task.data)) for task in todo], len(tasks) - len(todo), workers))
+        announce(estimate([(task.run_spec, cached_split(task.data)) for task in todo], len(tasks) - len(todo), workers))
         run_all(tasks, workers, progress, most=max(task.run_spec.epochs for task in todo))
         trained = True
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.data.statistics import describe
-from recsieve.experiments.pool import Reporter, read_split
+from recsieve.experiments.pool import Reporter, cached_split
 from recsieve.experiments.study import keep_split
 from recsieve.storage.run_folder import RunFolder
 from research.paper.data_sets import DataSet
@@ -34,7 +34,7 @@ class RunTask:
         return RunFolder(self.folder).finished
 
     def run(self, reporter: Reporter) -> None:
-        train_run(read_split(self.data), self.run_spec, RunFolder(self.folder), reporter.take)
+        train_run(cached_split(self.data), self.run_spec, RunFolder(self.folder), reporter.take)
 
 
 class Store:

@@ -37,9 +37,9 @@ def train_run(split: Split, run: RunSpec, folder: RunFolder, progress: Callable[
     settings, started = run.settings(), time.perf_counter()
     folder.write_config(settings, {"method": run.method, "fidelity": run.fidelity})
     prepared = METHODS[run.method].prepare(split)
-    watch = Watch(prepared, run)
+    watch = Recorder(prepared, run)
     recommender = Recommender(**settings.model_dump())
-    recommender.fit(prepared, progress=progress, judge=watch)
+    recommender.fit(prepared, progress=progress, validate=watch)
     trained = time.perf_counter() - started
     tests = test_selections(watch, split, run)
     folder.write_frame(folder.history, recommender.history if recommender.history is not None else pl.DataFrame())
@@ -56,7 +56,7 @@ def train_run(split: Split, run: RunSpec, folder: RunFolder, progress: Callable[
     })  # fmt: skip
 
 
-class Watch:
+class Recorder:
     """Keeps the best weights by the method's own validation loss and by NDCG, and records losses on the way."""
 
     def __init__(self, split: Split, run: RunSpec) -> None:
@@ -111,7 +111,7 @@ def thresholds(training: GradientFitting) -> dict[str, float]:
     return {"drop_rate": schedule.drop_rate(training.step), "threshold": float(np.mean(found)) if found else np.nan}
 
 
-def test_selections(watch: Watch, split: Split, run: RunSpec) -> dict[str, Evaluation]:
+def test_selections(watch: Recorder, split: Split, run: RunSpec) -> dict[str, Evaluation]:
     """Rank what was not seen, with the weights of either selection, which are often the same."""
     relevant, seen = some_users(split.test, run.users).csr, seen_before_test(split, run.fidelity)
     by_step: dict[int, Evaluation] = {}

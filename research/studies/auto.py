@@ -53,7 +53,7 @@ class AutoStudy(BaseModel):
     data: DataSource | None
     seeds: int
     validation_users: int | None  # by whom sweeps of iALS are stopped early
-    trials: int = 8
+    trials: int = 12
     candidates: list[str] = ["ease", "ials", "rp3beta", "itemknn", "popularity"]
 
     def recommender(self, seed: int, options: Mapping[str, Any]) -> Recommender:

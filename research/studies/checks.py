@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from recsieve.audit.checks import CHECKS, run_checks
 from recsieve.data.interactions import Interactions, concatenated
 from recsieve.experiments.config import read_config
+from recsieve.experiments.source import DataSource
 from recsieve.experiments.study import write_result
 from research.studies.audit import load_data
 
@@ -33,7 +35,8 @@ def inject_bots(data: Interactions, seed: int) -> Interactions:
     rng = np.random.default_rng([seed, 0xB075])
     counts = data.item_counts()
     chances = {True: counts / counts.sum(), False: np.full(data.n_items, 1 / data.n_items)}
-    parts, ids = [], []
+    parts: list[tuple[NDArray, ...]] = []
+    ids: list[str] = []
     for kind in KINDS:
         for _ in range(BOTS_OF_A_KIND):
             n = int(rng.integers(50, min(400, data.n_items // 2)))
@@ -79,16 +82,23 @@ def as_it_is(data: Interactions) -> dict[str, Any]:
     return {"users": data.n_users, "users_flagged": flagged, "share": flagged / data.n_users, "checks": sentences}
 
 
+def _source(config: Path) -> DataSource:
+    source = read_config(config).data
+    assert source is not None  # a file names its data
+    return source
+
+
 def run(out: Path, configs: list[Path], command: str) -> dict[str, Any]:
     """Inject bots into the first data, check all as they are, and write both."""
-    first = load_data(read_config(configs[0]).data)
+    logs = {config.stem: load_data(_source(config)) for config in configs}
+    first = next(iter(logs.values()))
     result = {
         "command": command,
         "top": TOP,
         "kinds": KINDS,
         "bots_in": configs[0].stem,
         "bots": [bots_found(first, seed) for seed in range(SEEDS)],
-        "as_they_are": {config.stem: as_it_is(load_data(read_config(config).data)) for config in configs},
+        "as_they_are": {name: as_it_is(log) for name, log in logs.items()},
     }
     write_result(out, result)
     return result

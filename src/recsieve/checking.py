@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from recsieve.denoisers import DENOISERS, Context, denoiser_options, make_denois
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models import MODELS, Learner, Model
 from recsieve.objectives import OBJECTIVES, make_objective
+from recsieve.registry import options_of
 from recsieve.settings import (
     AUTO,
     CUSTOM,
@@ -87,7 +88,7 @@ def assign_options(settings: Mapping[str, Any], options: Mapping[str, Any]) -> d
     chosen = {f"{kind}_options": settings.get(kind, default) for kind, default in usual.items()}
     known = {
         "model_options": [] if chosen["model_options"] == AUTO else model_options(MODELS[chosen["model_options"]]),
-        "objective_options": [field.name for field in fields(OBJECTIVES[chosen["objective_options"]])],
+        "objective_options": options_of(OBJECTIVES[chosen["objective_options"]]),
         "denoiser_options": _options_of_denoiser(chosen["denoiser_options"]),
     }
     assigned: dict[str, dict[str, Any]] = {owner: {} for owner in known}

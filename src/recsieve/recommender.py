@@ -5,23 +5,20 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import polars as pl
-import torch
-from numpy.typing import NDArray
 
 from recsieve.audit.pairs import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
-from recsieve.auto.judging import log_popularity
 from recsieve.auto.noise import logit_tensors
+from recsieve.auto.scoring import log_popularity
 from recsieve.checking import make_settings
-from recsieve.communicator import Communicator
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.reading.tables import Source
@@ -29,18 +26,22 @@ from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
-from recsieve.evaluation import Evaluation, evaluate, rank_items
+from recsieve.evaluation import Evaluation, evaluate
 from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
-from recsieve.recommendations.ranker import Ranked, Ranker
+from recsieve.recommendations.ranker import Ranker
+from recsieve.refitting import refit, take_up
+from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
+from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
+from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
-from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
-from recsieve.training.sharded import ShardedModel, weights_to_keep
+from recsieve.training.checkpoint import save_checkpoint
+from recsieve.training.sharded import ShardedModel
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +114,7 @@ class Recommender(Displayed):
         self.choice: Choice | None = None
         self.fitted_on: Stage = "train"  # what `model` was fitted on
         self.final: Scorer | None = None  # fitted on the whole log, the test too
+        self.refreshed: Refreshed | None = None  # what changed, where it is an earlier one with new data
         self._trust: Trust | None = None
         self._ranker: Ranker | None = None
         self._final_of: RunFolder | None = None  # where it is, if it was not read yet
@@ -129,7 +131,7 @@ class Recommender(Displayed):
         progress: Callable[[Event], None] | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-        judge: Callable[[Fitting], float] | None = None,
+        validate: Callable[[Fitting], float] | None = None,
         memory: InteractionMemory | None = None,
     ) -> Self:
         """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
@@ -139,7 +141,7 @@ class Recommender(Displayed):
 
         With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
         numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
-        `judge` scores the training at each validation in the place of `select_by`; `memory` records the losses and
+        `validate` scores the training at each validation in the place of `select_by`; `memory` records the losses and
         weights of every training interaction.
         """
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
@@ -148,19 +150,18 @@ class Recommender(Displayed):
         group = split.train.group
         check_possible(self.settings, split)
         if self.settings.chooses:
-            if judge is not None or memory is not None:
-                raise ConfigError("auto trains several times and judges by itself: give neither judge nor memory.")
+            if validate is not None or memory is not None:
+                raise ConfigError("auto validates by itself, several trainings: give neither validate nor memory.")
             return self._choose(split, progress, checkpoint, resume)
         settings = self.settings
         fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser, memory))
         driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
         if resume and checkpoint is not None:
-            _take_up(driver, checkpoint, group)
+            take_up(driver, checkpoint, group)
         save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
-        validate = criterion(settings, split) if judge is None else judge
-        measured = judge is not None or split.validation.total() > 0
+        measured = validate is not None or split.validation.total() > 0
         try:
-            for event in driver.run(validate, save):
+            for event in driver.run(validate or criterion(settings, split), save):
                 if isinstance(event, Validated):
                     event = event if measured else replace(event, score=math.nan)  # what selects the last is no score
                     self.validations.append(event)
@@ -262,22 +263,12 @@ class Recommender(Displayed):
         *, folder: Path | None = None, resume: bool = False, progress: Callable[[Event], None] | None = None,
     ) -> Scorer:  # fmt: skip
         """Fit one model for a given number of epochs, on the data of a stage."""
-        nothing = data.take(slice(0))
-        split = Split(data, nothing, nothing, nothing)
         settings = make_settings(self.settings.model_dump() | spec.settings() | {"final": False})
-        fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser))
-        driver = Driver(fitting, settings.patience, group=data.group)
         path = None if folder is None else folder / "auto" / f"{spec.slug}-{stage}" / "state.safetensors"
-        if resume and path is not None and path.exists():
-            _take_up(driver, path, data.group)
-        save = None if path is None or fitting.total == 1 else partial(save_checkpoint, path, group=data.group)
-        last = max(1, round(epochs * fitting.steps_per_epoch))
-        for event in driver.run(lambda at: float(at.step), save, until=last):
-            if progress is not None and not isinstance(event, Validated):
-                progress(event)
-        return fitting.scorer()
+        given = self._model, self._denoiser
+        return refit(settings, given, data, epochs, checkpoint=path, resume=resume, progress=progress)
 
-    def shift_ranking(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
+    def offset_scores(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
         """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
 
         `noise` gives P, the probability of being noise, for any pair, as an audit with labels does.
@@ -285,19 +276,19 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         if isinstance(model, ShardedModel):
-            raise ConfigError("rankings by sharded tables cannot be shifted: save the run, and load it in one process.")
+            raise ConfigError("sharded tables take no offset: save the run, and load it in one process.")
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None
         served = self.serving()
-        self.model = self._shifted(model, offset)
+        self.model = self._with_offset(model, offset)
         if served is not model:
-            self.final = self._shifted(served, offset)
+            self.final = self._with_offset(served, offset)
         return self
 
-    def _shifted(self, model: Scorer, offset: Offset | None) -> Scorer:
+    def _with_offset(self, model: Scorer, offset: Offset | None) -> Scorer:
         if self.choice is not None and isinstance(model, Blend):  # which may have several parts
-            return model.shifted(offset)
-        return _alone(model) if offset is None else Blend([_alone(model)], offset=offset)
+            return model.with_offset(offset)
+        return without_offset(model) if offset is None else Blend([without_offset(model)], offset=offset)
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
         """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
@@ -323,6 +314,8 @@ class Recommender(Displayed):
         allow: Any = None,
         deny: Any = None,
         min_popularity: int = 0,
+        categories: Any = None,
+        per_category: int = 0,
         explain: int = 0,
     ) -> pl.DataFrame:
         """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
@@ -330,12 +323,13 @@ class Recommender(Displayed):
         `profiles` asks for users who were not fitted, by the items they met: lists of item ids (users are then
         numbered from 0), a mapping from user to items, or a frame with both. What a user has interacted with in any
         part of the split, or in their profile, is left out, unless `exclude_seen` is False. `allow` and `deny` are ids
-        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. A user who is not
-        in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular` true
-        and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items of
-        the profile that speak for the item most, and what each adds to its score.
+        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. With
+        `categories`, a mapping from item to category or a frame, a list has at most `per_category` of each. A user who
+        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
+        true and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items
+        of the profile that speak for the item most, and what each adds to its score.
         """
-        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity)
+        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity, categories, per_category)
         if profiles is not None:
             if users is not None:
                 raise ConfigError("both users and profiles are given: ask for fitted users or for new ones.")
@@ -355,6 +349,44 @@ class Recommender(Displayed):
         frame = as_frame(ranker.similar(texts(items), k), ranker.items.ids, ranker.items.ids)
         return frame.select(item="user", similar="item", rank="rank", score="score")
 
+    def similar_users(self, users: Iterable[Any] | str | int, k: int = 10) -> pl.DataFrame:
+        """The k users who are most alike to each of some: columns user, similar, rank, score."""
+        ranker = self.ranker()
+        frame = as_frame(ranker.similar_users(texts(users), k), ranker.users.ids, ranker.users.ids)
+        return frame.select(user="user", similar="item", rank="rank", score="score")
+
+    def refresh(
+        self,
+        data: Split | Interactions | Source | None = None,
+        *,
+        forget: Any = None,
+        split: str = "random",
+        user: str | None = None,
+        item: str | None = None,
+        false_positive: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+        progress: Callable[[Event], None] | None = None,
+    ) -> Recommender:
+        """A recommender with new interactions, users and items in it, and without users to `forget`.
+
+        Ids stay. Models with vectors go on from them for a part of the epochs, those in closed form are solved again;
+        `refreshed` says what changed. New data is dealt out to the parts that there are, as `split` says.
+        """
+        names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
+        (model, own), served = self._fitted(), self.serving()
+        before = Fitted(
+            self.settings, own, model, None if served is model else served, self.fitted_on, self.selected["epoch"],
+            self.choice, self._trust, self._model, self._denoiser,
+        )  # fmt: skip
+        after, report = refresh(before, data, forgotten_ids(forget), names, split, progress)
+        other = copy(self)
+        other._forget()
+        other.split, other.model, other.final, other.fitted_on = after.split, after.model, after.final, after.fitted_on
+        other.choice, other._trust, other.selected = after.choice, after.trust, {"epoch": after.epochs}
+        other.refreshed = report
+        return other
+
     def ranker(self) -> Ranker:
         """What answers for the model to recommend with; made once for a model."""
         model, (_, split) = self.serving(), self._fitted()
@@ -368,13 +400,6 @@ class Recommender(Displayed):
         stage: Stage = self.fitted_on if self.final is None else "all"
         weighted = self.choice is not None and self.choice.chosen.candidate.specs[0].weighted
         return stage_data(split, stage, self._trust if weighted else None)
-
-    def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
-        """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
-        _, split = self._fitted()
-        top, scores = rank_items(self.serving(), users, k, seen)
-        lists = Ranked(users, top, scores, np.zeros(len(users), bool))
-        return as_frame(lists, split.train.user_ids, split.train.item_ids)
 
     def seen(self) -> CSR:
         """What each user has in training and validation: what `evaluate` does not rank."""
@@ -404,34 +429,25 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         group = split.train.group
-        if self.choice is not None:
-            self._save_choice(run, model)
-        else:
-            if isinstance(model, Blend) and model.offset is not None:
-                run.write_weights(model.offset.state_dict(), run.offset, group)
-            run.write_weights(weights_to_keep(_alone(model)), group=group)
-            if (served := self.serving()) is not model:
-                run.write_weights(weights_to_keep(_alone(served)), run.final, group)
+        write_models(run, model, self.serving(), Chosen(self.choice, self._trust), group)
         if group.is_first:
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
-    def _save_choice(self, run: RunFolder, model: Scorer) -> None:
-        """Write what was chosen, fitted without the test and on the whole log, and what it takes to read it."""
-        if self._trust is not None:
-            run.write_weights({name: torch.from_numpy(part) for name, part in self._trust.items()}, run.trust)
-        run.write_weights(model.state_dict())
-        if (served := self.serving()) is not model:
-            run.write_weights(served.state_dict(), run.final)
-
     def choice_record(self) -> dict[str, Any]:
-        """What metrics.json says about what was fitted on what, and about the choice, if there was one."""
+        """What metrics.json says about what was fitted on what, about the choice, and what a refresh changed."""
         choice = {} if self.choice is None else {"choice": self.choice.as_dict()}
-        return {"fitted_on": self.fitted_on, **choice}
+        refreshed = {} if self.refreshed is None else {"refreshed": self.refreshed.as_dict()}
+        return {"fitted_on": self.fitted_on, **choice, **refreshed}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:
         """Read a run folder back."""
         run = RunFolder(folder)
+        with reading(run.path):
+            return cls._read(run)
+
+    @classmethod
+    def _read(cls, run: RunFolder) -> Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()
@@ -442,56 +458,18 @@ class Recommender(Displayed):
         if stage not in PARTS:
             raise RunError(f"{run.metrics} is damaged: it says that the model was fitted on '{stage}'.")
         recommender.fitted_on, recommender._final_of = stage, run if run.final.exists() else None
-        if "choice" in metrics:
-            recommender._read_choice(run, metrics)
+        recommender.choice, recommender._trust = read_chosen(run, metrics)
         recommender.model = recommender._restored(run, run.model, stage)
         return recommender
 
     def _restored(self, run: RunFolder, path: Path, stage: Stage) -> Scorer:
-        """The model in a file of a run, which was fitted on the data of a stage."""
-        if self.choice is not None:
-            return self._restored_choice(run, path, stage)
-        try:
-            model = make_learner(self.settings).restore(stage_data(self._fitted_split(), stage), run.read_weights(path))
-        except RunError as error:
-            raise RunError(f"{path} does not fit its config.toml: {error}") from None
-        return Blend([model], offset=_offset_of(run, model)) if run.offset.exists() else model
+        chosen = Chosen(self.choice, self._trust)
+        return read_model(run, path, stage, self.settings, self._fitted_split(), chosen)
 
     def _fitted_split(self) -> Split:
         if self.split is None:
             raise RunError("this recommender has not been trained: call fit first.")
         return self.split
-
-    def _read_choice(self, run: RunFolder, metrics: dict[str, Any]) -> None:
-        """Read what `auto` chose."""
-        if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):
-            log.warning("%s was chosen by version 0.1: why is in its metrics.json alone.", run.path)
-            return
-        try:
-            self.choice = Choice.from_dict(metrics["choice"])
-        except (KeyError, TypeError, ValueError, ConfigError) as error:
-            raise RunError(f"{run.metrics} is damaged or of another version ({error!r}): train anew.") from None
-        if run.trust.exists():
-            self._trust = {name: tensor.numpy() for name, tensor in run.read_weights(run.trust).items()}
-
-    def _restored_choice(self, run: RunFolder, path: Path, stage: Stage) -> Blend:
-        split = self._fitted_split()
-        assert self.choice is not None  # or it would be one model
-        candidate, state = self.choice.chosen.candidate, run.read_weights(path)
-        try:
-            parts = [
-                make_learner(make_settings(self.settings.model_dump() | spec.settings())).restore(
-                    stage_data(split, stage, self._trust if spec.weighted else None), _below(state, f"parts.{number}.")
-                )
-                for number, spec in enumerate(candidate.specs)
-            ]
-            shift = _below(state, "offset.")
-            offset = Offset.from_state(shift) if shift else None
-        except (RunError, KeyError, ValueError) as error:
-            raise RunError(f"{path} does not fit what was chosen: {error}") from None
-        if offset is not None:
-            _check_offset(offset, parts[0], path)
-        return Blend(parts, candidate.weights, offset)
 
     def serving(self) -> Scorer:
         """The model to recommend with: fitted on the whole log where there is one."""
@@ -517,43 +495,6 @@ class Recommender(Displayed):
         return self.model, self._fitted_split()
 
 
-def settings_of(run: RunFolder) -> Settings:
-    """The settings that a run was trained with."""
-    try:
-        return make_settings(run.read_config()["settings"])
-    except (KeyError, TypeError):
-        raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
-
-
-def _alone(model: Scorer) -> Scorer:
-    """A named model without its offset."""
-    return model.scorers[0] if isinstance(model, Blend) else model
-
-
-def _offset_of(run: RunFolder, model: Scorer) -> Offset:
-    """The ranking offset in a run folder, if it fits the model."""
-    try:
-        offset = Offset.from_state(run.read_weights(run.offset))
-    except (KeyError, ValueError):
-        raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.") from None
-    _check_offset(offset, model, run.offset)
-    return offset
-
-
-def _check_offset(offset: Offset, model: Scorer, path: Path) -> None:
-    try:
-        fits = offset(torch.arange(model.n_users)[-1:]).shape == (1, model.n_items)
-    except (RuntimeError, IndexError):
-        fits = False
-    if not fits:
-        raise RunError(f"{path} is damaged or of another run: train anew in another folder.")
-
-
-def _below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    """The entries whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
-
-
 def _default(name: str) -> Any:
     return Settings.model_fields[name].default
 
@@ -575,16 +516,6 @@ def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | Non
             raise ConfigError(f"{', '.join(given)} are for columns of a data frame or file, which this is not.")
         return data if isinstance(data, Split) else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=seed)
     return split_interactions(read_interactions(data, **given), ratios=(0.9, 0.1, 0.0), seed=seed)
-
-
-def _take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
-    """Go on where a checkpoint was written; one that does not fit is told in one line."""
-    state = load_checkpoint(checkpoint, group)
-    try:
-        driver.load_state_dict(state)
-    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{checkpoint} does not fit this training ({reason}): begin anew in another folder.") from None
 
 
 def _refuse_unknown(asked: Sequence[str], ranker: Ranker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -57,3 +58,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._ours) + len(self._offered)
+
+
+def options_of(kind: type) -> list[str]:
+    """What an objective or a denoiser is made with, by name: the options that a person may give."""
+    return [name for name in inspect.signature(kind).parameters if name != "context"]

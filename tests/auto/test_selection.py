@@ -141,8 +141,8 @@ def test_without_denoising_nothing_is_said_of_weights():
 
 
 def test_auto_judges_by_itself_and_needs_validation(split):
-    with pytest.raises(ConfigError, match="neither judge nor memory"):
-        Recommender().fit(split, judge=lambda training: 0.0)
+    with pytest.raises(ConfigError, match="neither validate nor memory"):
+        Recommender().fit(split, validate=lambda training: 0.0)
     with pytest.raises(ConfigError, match="there is none"):
         Recommender().fit(replace(split, validation=split.validation.take(slice(0, 0))))
     with pytest.raises(ConfigError, match="no model is named"):

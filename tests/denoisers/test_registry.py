@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from recsieve.denoisers import Context, LeastPopularDrop, RandomDrop, Reweighted, Truncated, make_denoiser
+from recsieve.denoisers import DENOISERS, Context, LeastPopularDrop, RandomDrop, Reweighted, Truncated, make_denoiser
 from recsieve.errors import ConfigError
 
 CONTEXT = Context(9, 2, 4, torch.tensor([3, 1]), steps_per_epoch=100, losses_per_positive=2)
@@ -58,3 +58,21 @@ def test_popularity_comes_from_the_data_and_is_no_option():
 def test_where_a_positive_and_its_negatives_share_a_loss_the_share_of_positives_is_that_of_the_batch():
     pairwise = replace(CONTEXT, losses_per_positive=1)
     assert make("truncated", pairwise, drop_positives=0.4, ramp_epochs=3) == Truncated(0.4, 300)
+
+
+class HalfOfEverything:
+    """A strategy that is no dataclass."""
+
+    def __init__(self, share=0.5, *, context):
+        self.share, self.context = share, context
+
+    def weights(self, batch):
+        return batch.losses.new_full((len(batch.losses),), self.share)
+
+
+def test_a_strategy_need_not_be_a_dataclass(monkeypatch):
+    monkeypatch.setitem(DENOISERS._loaded, "half", HalfOfEverything)
+    made = make_denoiser("half", {"share": 0.25}, CONTEXT)
+    assert (made.share, made.context) == (0.25, CONTEXT)
+    with pytest.raises(ConfigError, match="no option 'part'"):
+        make_denoiser("half", {"part": 0.25}, CONTEXT)

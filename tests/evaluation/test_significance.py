@@ -47,6 +47,7 @@ def test_a_test_over_users_alone_would_cry_wolf_where_this_one_does_not():
     assert found > 80
 
 
+@pytest.mark.soak
 def test_real_trainings_that_differ_by_their_seeds_alone_raise_no_more_alarms_than_promised(small_data):
     split = split_interactions(small_data(80, 40), seed=0)
     options = {"epochs": 2, "batch_size": 256, "learning_rate": 0.02}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from recsieve.errors import ConfigError
-from recsieve.experiments.config import make_config, read_config
+from recsieve.experiments.config import Strategy, make_config, read_config, run_settings
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,9 @@ def test_the_file_in_the_guide_is_one_that_can_be_used():
     (block,) = re.findall(r"^```toml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
     config = make_config(tomllib.loads(block))
     assert list(config.strategies) == ["CE", "T-CE 0.2", "R-CE 0.3"]
+
+
+def test_auto_has_a_number_of_trials_in_a_comparison_and_not_a_time():
+    config = make_config({"models": ["gmf"]})
+    assert run_settings(config, "gmf", Strategy(denoiser="auto"), 0)["trials"] == 12
+    assert run_settings(config, "gmf", Strategy(denoiser="keep-all"), 0)["trials"] is None

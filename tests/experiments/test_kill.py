@@ -40,6 +40,7 @@ def command(tmp_path):
     return words
 
 
+@pytest.mark.soak
 def test_a_training_killed_twenty_times_ends_with_the_same_bits(command, tmp_path):
     subprocess.run(command("undisturbed"), check=True, capture_output=True)
     rng = np.random.default_rng(1)

@@ -44,6 +44,7 @@ def verdicts(in_this_process, tmp_path):
     return judge
 
 
+@pytest.mark.soak
 def test_with_strong_noise_that_can_be_learnt_denoising_is_better_than_plain_training_and_than_the_control(verdicts):
     found = verdicts(0.6)
     assert found["R-CE"]["against_baseline"]["verdict"] == "better"
@@ -51,6 +52,7 @@ def test_with_strong_noise_that_can_be_learnt_denoising_is_better_than_plain_tra
     assert found["clean training (oracle)"]["against_baseline"]["verdict"] == "better"
 
 
+@pytest.mark.soak
 def test_without_noise_no_difference_is_found(verdicts):
     found = verdicts(0.0)
     assert found["R-CE"]["against_baseline"]["verdict"] == "no difference found"

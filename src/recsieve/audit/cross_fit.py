@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,8 +50,7 @@ def cross_fitted_scores(
         return {"scores": found}
 
     return {
-        name: kept.get(f"scores-{name}", lambda number=number, name=name: scores(number, name))["scores"]
-        for number, name in enumerate(models)
+        name: kept.get(f"scores-{name}", partial(scores, number, name))["scores"] for number, name in enumerate(models)
     }
 
 

@@ -6,8 +6,7 @@ Nothing in the folder is pickled or executed: one from a stranger is safe to ope
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from recsieve.audit.noise_model import labels_of
@@ -24,6 +22,7 @@ from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.files import replacing, write_text
 from recsieve.lock import is_begun
+from recsieve.storage.damage import reading
 
 TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
 USERS, ITEMS, PAIRS = "users.parquet", "items.parquet", "pairs.safetensors"
@@ -89,19 +88,24 @@ class Audit:
         share: float | None = None,
         threshold: float | None = None,
         csv: bool = False,
+        escape_formulas: bool = False,
         rows_of: Callable[[Interactions], pl.DataFrame] = Interactions.to_frame,
     ) -> list[Path]:
         """Write the cleaned data, and weights if there are probabilities, as Parquet or also as CSV with the list.
 
-        `rows_of` gives the rows to write for the interactions that stay, such as those of the log they were read from.
+        `escape_formulas` is for CSV that a spreadsheet opens: see `without_formulas`. `rows_of` gives
+        the rows to write for the interactions that stay, such as those of the log they were read from.
         """
+        from recsieve.storage.spreadsheet import without_formulas
+
         frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
         if self.probability is not None:
             frames["weights"] = self.data.to_frame().select("user", "item").with_columns(weight=self.weights())
         paths = {Path(folder) / f"{name}.parquet": frame for name, frame in frames.items()}
         if csv:
-            paths |= {path.with_suffix(".csv"): frame for path, frame in paths.items()}
-            paths[Path(folder) / "audit.csv"] = self.table
+            texts = {path.with_suffix(".csv"): frame for path, frame in paths.items()}
+            texts[Path(folder) / "audit.csv"] = self.table
+            paths |= {path: without_formulas(frame) if escape_formulas else frame for path, frame in texts.items()}
         for path, frame in paths.items():
             _write_frame(path, frame)
         return list(paths)
@@ -149,7 +153,7 @@ def _read(folder: Path) -> Audit:
     """Read an audit back."""
     if not (folder / SUMMARY).exists():
         raise RunError(f"{folder} holds no {SUMMARY}: give a folder in which an audit has ended.")
-    with _reading(folder):
+    with reading(folder, "an audit of recsieve", "run the audit again"):
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         table = pl.read_parquet(folder / TABLE)
         in_order = table.sort("row")
@@ -215,12 +219,3 @@ def _codes(values: pl.Series, ids: pl.Series) -> NDArray[np.int32]:
     if codes.null_count():
         raise ValueError("it names users or items that are not in their tables")
     return codes.to_numpy()
-
-
-@contextmanager
-def _reading(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError, pl.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{folder} is damaged or not an audit of recsieve ({reason}): run the audit again.") from None

@@ -61,7 +61,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A ranking: one fitted model or a blend of several, shifted by c · log(1 − P) + γ · log popularity."""
+    """A ranking: one fitted model or a blend of several, with the score offset c · log(1 − P) + γ · log popularity."""
 
     specs: tuple[Spec, ...]
     weights: tuple[float, ...] = (1.0,)
@@ -84,9 +84,9 @@ class Candidate:
             f"{weight:g} · {spec.name}" if len(self.specs) > 1 else spec.name
             for spec, weight in zip(self.specs, self.weights, strict=True)
         ]
-        shift = f" {self.c:+g} log(1−P)" if self.c else ""
-        shift += f" {self.gamma:+g} log popularity" if self.gamma else ""
-        return " + ".join(parts) + shift
+        offset = f" {self.c:+g} log(1−P)" if self.c else ""
+        offset += f" {self.gamma:+g} log popularity" if self.gamma else ""
+        return " + ".join(parts) + offset
 
     def without_denoising(self) -> Candidate:
         """The same without what it does about noise."""

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recsieve.auto.candidates import Candidate
-from recsieve.auto.judging import Values
+from recsieve.auto.scoring import Values
 
 LEVEL = 0.05  # of all candidates together: how often one that is no better may pass for better
 MARGIN = 0.01  # by which a ranking must be better where no label says what is noise: held-out noise misleads
+# How many standard errors worse a ranking may be among popular items, or among the others, where no label says what is
+# noise: one that is better among some at the cost of others may trade what people want for what they regret.
+TRADED = 1.0
 FLIPS = 2000
 
 
@@ -27,6 +30,7 @@ class Rated:
     change: float  # of the score against the best plain model, as a share of it
     error: float  # the standard error of the change, over users
     p_value: float  # one-sided, corrected for all candidates
+    weak_half: float  # the change among popular items or the others, whichever is worse, in standard errors
 
     @property
     def name(self) -> str:
@@ -85,22 +89,35 @@ def _read(values: Mapping[str, Any]) -> Rated:
 
 def best_plain(values: Values) -> str:
     """The name of the best plain model; of popularity only where there is nothing else."""
-    plain = {name: float(of_users.mean()) for name, (one, of_users) in values.items() if one.plain}
+    plain = {name: score_of(of_users) for name, (one, of_users) in values.items() if one.plain}
     return max(plain, key=lambda name: plain[name])
+
+
+def score_of(of_users: NDArray[np.float64]) -> float:
+    """The mean NDCG of users, given by halves."""
+    return float(of_users.sum(axis=1).mean())
 
 
 def rate(values: Values, seed: int = 0) -> tuple[Rated, ...]:
     """Hold every candidate against the best plain model, user by user; the best first."""
     plain = values[best_plain(values)][1]
-    base = float(plain.mean()) or math.inf  # where the best finds nothing, nothing can be said in shares of it
-    differences = np.stack([of_users - plain for _, of_users in values.values()], axis=1)  # (users, candidates)
-    p_values = better_by_chance(differences, seed)
-    errors = differences.std(axis=0) / math.sqrt(len(plain)) / base
+    differences = np.stack([(of_users - plain).sum(axis=1) for _, of_users in values.values()], axis=1)
+    p_values = better_by_chance(differences, seed)  # of (users, candidates)
     rated = [
-        Rated(one, float(of_users.mean()), float((of_users - plain).mean()) / base, float(error), float(p))
-        for (one, of_users), error, p in zip(values.values(), errors, p_values, strict=True)
+        rate_one(one, of_users, plain, float(p)) for (one, of_users), p in zip(values.values(), p_values, strict=True)
     ]
     return tuple(sorted(rated, key=lambda one: -one.score))
+
+
+def rate_one(one: Candidate, of_users: NDArray[np.float64], plain: NDArray[np.float64], p_value: float) -> Rated:
+    """Hold one candidate against the best plain model."""
+    base = score_of(plain) or math.inf  # where the best finds nothing, nothing can be said in shares of it
+    halves = of_users - plain
+    whole, root = halves.sum(axis=1), math.sqrt(max(len(plain), 1))
+    errors = halves.std(axis=0) / root
+    weak = np.divide(halves.mean(axis=0), errors, out=np.zeros(2), where=errors > 1e-12).min()
+    error = float(whole.std()) / root / base
+    return Rated(one, score_of(of_users), float(whole.mean()) / base, error, p_value, float(weak))
 
 
 def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
@@ -119,16 +136,23 @@ def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray
 def pick(rated: tuple[Rated, ...], criterion: str, *, labelled: bool) -> tuple[Rated, str]:
     """The best of those that are convincingly better than the best plain model, or that, and why."""
     plain = max((one for one in rated if one.candidate.plain), key=lambda one: one.score)
-    margin = 0.0 if labelled else MARGIN
-    convincing = [one for one in rated if one.p_value < LEVEL and one.change > margin]
+    convincing = [one for one in rated if one.p_value < LEVEL and (labelled or _sure_without_labels(one))]
     best = (convincing or list(rated))[0]
     change = f"{100 * best.change:+.1f} % ± {100 * best.error:.1f} %"
     if convincing:
         return best, f"{change} {criterion} on validation against the best plain model (p = {best.p_value:.2g})."
     if best is plain:
         return plain, f"nothing has a better {criterion} on validation."
-    needed = "" if labelled else f" and better by {100 * MARGIN:g} %, as long as nothing is known of noise,"
-    return plain, (
-        f"nothing is convincingly{needed} better on validation: the best, {best.name}, has {change} {criterion} "
-        f"(p = {best.p_value:.2g})."
+    needed = (
+        ""
+        if labelled
+        else (f" Without labels of noise it takes {100 * MARGIN:g} %, among popular items and others alike.")
     )
+    return plain, (
+        f"nothing is convincingly better on validation: the best, {best.name}, has {change} {criterion} "
+        f"(p = {best.p_value:.2g}).{needed}"
+    )
+
+
+def _sure_without_labels(one: Rated) -> bool:
+    return one.change > MARGIN and one.weak_half > -TRADED

@@ -19,11 +19,11 @@ from safetensors.numpy import save_file
 
 from recsieve.audit.noise_model import labels_of
 from recsieve.auto.candidates import Candidate, Spec
-from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate
+from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate, rate_one, score_of
 from recsieve.auto.data import Stage, Trust, stage_data, trust_of
-from recsieve.auto.judging import Judge, Values, log_popularity, truth_of
 from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, visible
 from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
+from recsieve.auto.scoring import CandidateScorer, Values, log_popularity, truth_of
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
 from recsieve.errors import DivergedError, Interrupted
@@ -31,6 +31,7 @@ from recsieve.files import replacing, write_text
 from recsieve.models import MODELS, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.settings import AutoOptions
+from recsieve.storage.damage import reading
 from recsieve.training import Began, Event
 
 log = logging.getLogger(__name__)
@@ -119,10 +120,10 @@ class Search:
         control = self._options.evidence == "popularity"
         return estimate_noise(self._split.train, self._seed, control=control, cache=cache)
 
-    def _judge(self, noise: NoiseEstimate | None) -> Judge:
+    def _judge(self, noise: NoiseEstimate | None) -> CandidateScorer:
         held_out = self._split.validation
         doubts = None if noise is None else noise.pairs.probability(held_out.users, held_out.items)
-        return Judge(held_out, self._split.train, truth_of(held_out, doubts), self._k, self._seed)
+        return CandidateScorer(held_out, self._split.train, truth_of(held_out, doubts), self._k, self._seed)
 
     def _affords(self, seconds: float, plan: Plan, share: float) -> bool:
         """Whether there is time for more; with a number of trials there always is, so that no number depends on it."""
@@ -139,7 +140,7 @@ class Search:
             log.warning("stopped: the best so far is chosen and fitted.")
             self._stopped = True
 
-    def _try(self, spec: Spec, judge: Judge, trust: Trust | None) -> None:
+    def _try(self, spec: Spec, judge: CandidateScorer, trust: Trust | None) -> None:
         """Fit and judge one model, unless that was done before; one that diverges is left out."""
         name = Candidate((spec,)).name
         kept = self._read(spec)
@@ -151,17 +152,17 @@ class Search:
                 log.warning("%s is left out: %s", spec.name, error)
                 return
             scorer = fitted.trained()
-            kept = judge.value(scorer), fitted.selected["epoch"]
+            kept = judge.ndcg(scorer), fitted.selected["epoch"]
             self._write(spec, *kept)
         self._values[name], self._epochs[spec.slug] = (Candidate((spec,)), kept[0]), kept[1]
-        score = float(kept[0].mean())
+        score = score_of(kept[0])
         if spec.model != "popularity" and score > self._best.get(spec.model, (-1.0,))[0]:
             self._best[spec.model] = score, spec, scorer
 
     def _data(self, spec: Spec, trust: Trust | None) -> Split:
         return replace(self._split, train=stage_data(self._split, "train", trust)) if spec.weighted else self._split
 
-    def _try_denoised(self, plan: Plan, judge: Judge, trust: Trust | None) -> None:
+    def _try_denoised(self, plan: Plan, judge: CandidateScorer, trust: Trust | None) -> None:
         """The two best models again with noise weights, and the best with strategies, if it takes any."""
         best = sorted(self._best.values(), key=lambda one: -one[0])[:2]
         denoised = [] if trust is None else [one for _, spec, _ in best for one in _weighted(spec)]
@@ -170,25 +171,25 @@ class Search:
             if self._affords(cost(spec, self._split.train), plan, SEARCH_SHARE + 0.1):
                 self._try(spec, judge, trust)
 
-    def _try_rankings(self, judge: Judge, trust: Trust | None, log_true: Offset | None) -> None:
+    def _try_rankings(self, judge: CandidateScorer, trust: Trust | None, log_true: Offset | None) -> None:
         """Offsets on the best models, and blends of them."""
         shortlist = sorted(self._best.values(), key=lambda one: -one[0])[:SHORTLIST]
         fitted = [
             (spec, scorer if scorer is not None else self._fit(spec, self._data(spec, trust)).trained())
             for _, spec, scorer in shortlist
         ]
-        shift = (0.0, 0.0)
+        offset = (0.0, 0.0)
         if log_true is not None and fitted:  # without labels, an offset that suits the noisy validation misleads
             for spec, scorer in fitted:
-                self._values |= judge.shifts(spec, scorer, log_true)
-            shifted = [(one, of.mean()) for one, of in self._values.values() if one.c or one.gamma]
-            best = max(shifted, key=lambda pair: pair[1])[0]
-            shift = best.c, best.gamma
-        self._values |= judge.blends(fitted, log_true, shift)
+                self._values |= judge.offsets(spec, scorer, log_true)
+            scored = [(one, score_of(of)) for one, of in self._values.values() if one.c or one.gamma]
+            best = max(scored, key=lambda pair: pair[1])[0]
+            offset = best.c, best.gamma
+        self._values |= judge.blends(fitted, log_true, offset)
 
     def _choose(
         self,
-        judge: Judge,
+        judge: CandidateScorer,
         noise: NoiseEstimate | None,
         trust: Trust | None,
         evidence: str,
@@ -211,7 +212,7 @@ class Search:
         weighted = any(spec.weighted for spec in chosen.candidate.specs)
         return Selection(choice, self._given, noise, trust if weighted else None)
 
-    def _without_denoising(self, chosen: Rated, by_name: dict[str, Rated], judge: Judge) -> Rated | None:
+    def _without_denoising(self, chosen: Rated, by_name: dict[str, Rated], judge: CandidateScorer) -> Rated | None:
         """What was chosen without what it does about noise, where it does anything."""
         if not chosen.candidate.denoises:
             return None
@@ -220,17 +221,16 @@ class Search:
             return by_name[one.name]
         parts = [self._fit(spec, self._split).trained() for spec in one.specs]
         offset = Offset(one.gamma * log_popularity(self._split.train)) if one.gamma else None
-        of_users, plain = judge.value(Blend(parts, one.weights, offset)), self._values[best_plain(self._values)][1]
-        base = float(plain.mean()) or np.inf
-        error = float((of_users - plain).std()) / np.sqrt(len(plain)) / base
-        return Rated(one, float(of_users.mean()), float((of_users - plain).mean()) / base, error, 1.0)
+        of_users, plain = judge.ndcg(Blend(parts, one.weights, offset)), self._values[best_plain(self._values)][1]
+        return rate_one(one, of_users, plain, p_value=1.0)
 
     def again(self) -> Selection | None:
         """The choice that was made before this run was stopped, if it had come so far."""
         path = None if self._folder is None else self._folder / "choice.json"
         if path is None or not path.exists():
             return None
-        choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        with reading(path, advice="begin anew in another folder"):
+            choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
         candidate = choice.chosen.candidate
         weighted = any(spec.weighted for spec in candidate.specs)
         noise = self._look_for_noise(lambda name: None)[0] if weighted or candidate.c else None

@@ -5,7 +5,8 @@ import logging
 import os
 import signal
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
+from typing import Annotated
 
 import typer
 
@@ -15,7 +16,9 @@ from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
+from recsieve.cli.export import export
 from recsieve.cli.recommend import recommend
+from recsieve.cli.refresh import refresh
 from recsieve.cli.serve import serve
 from recsieve.cli.similar import similar
 from recsieve.cli.simulate import simulate
@@ -24,13 +27,43 @@ from recsieve.cli.tune import tune
 from recsieve.errors import Interrupted, RecsieveError
 
 app = typer.Typer(
-    help="Recommenders that are not misled by accidental clicks.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # "[5]" in a help text is a default, not a colour
 )
-for command in (demo, train, evaluate, recommend, similar, serve, audit, compare, tune, describe, simulate):
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"recsieve {version('recsieve')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Recommenders that are not misled by accidental clicks."""
+
+
+for command in (
+    demo,
+    train,
+    evaluate,
+    recommend,
+    similar,
+    refresh,
+    export,
+    serve,
+    audit,
+    compare,
+    tune,
+    describe,
+    simulate,
+):
     app.command()(command)
 app.add_typer(convert, name="convert")
 for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from recsieve.denoisers.base import Context, Denoiser
@@ -14,7 +14,7 @@ from recsieve.denoisers.random_drop import RandomDrop
 from recsieve.denoisers.reweighted import Reweighted
 from recsieve.denoisers.truncated import Truncated
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.registry import Registry
+from recsieve.registry import Registry, options_of
 
 DENOISERS: Registry[type] = Registry(
     "denoiser",
@@ -40,7 +40,7 @@ TRANSLATED = {"max_drop_rate": "drop_positives", "ramp_steps": "ramp_epochs"}
 
 def denoiser_options(strategy: type) -> list[str]:
     """The options of a strategy, by name, in the paper's terms and in a person's."""
-    names = [field.name for field in fields(strategy) if field.init and field.name != "context"]
+    names = options_of(strategy)
     return names + [TRANSLATED[name] for name in names if name in TRANSLATED]
 
 
@@ -66,7 +66,7 @@ def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> De
         if "ramp_steps" not in options:
             options.setdefault("ramp_epochs", DEFAULT_RAMP_EPOCHS)
         options = _translate(options, "ramp_epochs", "ramp_steps", lambda n: max(1, round(n * context.steps_per_epoch)))
-    if any(field.name == "context" for field in fields(strategy)):
+    if "context" in inspect.signature(strategy).parameters:
         options["context"] = context
     made: Denoiser = strategy(**options)
     return made

@@ -18,11 +18,13 @@ from recsieve.experiments.settings import (
     Noise,
     Strategy,
 )
-from recsieve.settings import Common, first_problem, parse_criterion
+from recsieve.settings import AUTO, Common, first_problem, parse_criterion
 from recsieve.simulation.injection import MECHANISMS
 
 __all__ = ["DEFAULT_STRATEGIES", "NATURAL", "ComparisonConfig", "Noise", "Strategy", "make_config", "read_config",
            "run_settings", "shared_settings"]  # fmt: skip
+
+CHOICE_TRIALS = 12  # models that `auto` fits in a comparison
 
 
 def make_config(values: dict[str, Any]) -> ComparisonConfig:
@@ -95,6 +97,8 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
         "denoiser_options": options,
         "learning_rate": strategy.learning_rate or config.learning_rate,
         "seed": seed,
+        # By number and not by time, so that no number depends on how busy the machine is.
+        "trials": CHOICE_TRIALS if strategy.denoiser == AUTO else None,
     }
 
 

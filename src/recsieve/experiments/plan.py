@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from recsieve.checking import accepts, make_settings
@@ -13,6 +13,7 @@ from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.experiments.config import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy, run_settings
 from recsieve.models import MODELS
+from recsieve.registry import options_of
 from recsieve.settings import AUTO, Settings, auto_options
 
 log = logging.getLogger(__name__)
@@ -177,7 +178,7 @@ def _drops(strategy: Strategy) -> bool:
     """Whether it drops a growing share, as T-CE does."""
     if strategy.denoiser == AUTO:
         return False
-    options = {field.name for field in fields(DENOISERS[strategy.denoiser])}
+    options = set(options_of(DENOISERS[strategy.denoiser]))
     return {"max_drop_rate", "ramp_steps"} <= options
 
 

@@ -118,7 +118,7 @@ def run_all(
 
 
 @lru_cache(maxsize=1)
-def read_split(folder: Path) -> Split:
+def cached_split(folder: Path) -> Split:
     """The split in a folder, which the next task of this process most likely needs again."""
     return RunFolder(folder).read_split()
 

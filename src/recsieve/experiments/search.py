@@ -20,7 +20,7 @@ from recsieve.data.splitting import Split
 from recsieve.denoisers import DENOISERS, SearchSpace
 from recsieve.errors import ConfigError, DivergedError, did_you_mean
 from recsieve.experiments.config import shared_settings
-from recsieve.experiments.pool import Reporter, read_split
+from recsieve.experiments.pool import Reporter, cached_split
 from recsieve.experiments.settings import TuningConfig
 from recsieve.experiments.space import flat, search_space, suggest
 from recsieve.recommender import Recommender
@@ -92,7 +92,7 @@ class StudyTask:
     def run(self, reporter: Reporter) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         study = open_study(self.folder, self.denoiser)
-        split = read_split(self.data)
+        split = cached_split(self.data)
         while (done := ended(study)) < self.config.trials:
             # A sampler of its own for each trial, so that a search that was stopped goes on as if it had not been; the
             # first draws after seeds 0, 1, 2, … lie close together, so the seeds are scattered.

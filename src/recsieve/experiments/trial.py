@@ -22,7 +22,7 @@ from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
-from recsieve.experiments.pool import Reporter, read_split
+from recsieve.experiments.pool import Reporter, cached_split
 from recsieve.experiments.run import check_same
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
@@ -66,7 +66,7 @@ class TrialTask:
         return run.finished
 
     def run(self, reporter: Reporter) -> None:
-        split = read_split(self.data)
+        split = cached_split(self.data)
         run_trial(split, self.cell, self.folder, self.metric, reporter.take, validation_users=self.validation_users)
 
 
@@ -97,7 +97,7 @@ def run_trial(
         recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=True)
         watch.look(recommender.trained(), {"step": 0, **recommender.selected})  # a choice is of no step of one model
     else:
-        recommender.fit(split, progress=progress, judge=watch, memory=memory)
+        recommender.fit(split, progress=progress, validate=watch, memory=memory)
     evaluation = recommender.evaluate(split, sorted({*KS, parse_criterion(metric)[1]}))
     per_user = pl.DataFrame(evaluation.per_user).cast(pl.Float32)
     run.write_frame(run.per_user, per_user.insert_column(0, pl.Series("user", evaluation.users)))

@@ -18,7 +18,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.memory import free_memory
+from recsieve.memory import free_memory, gigabytes
 from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
 from recsieve.models.item_item import DenseItemScorer
 from recsieve.models.item_products import gram_matrix
@@ -95,9 +95,9 @@ def _rounded(l2: float) -> float:
 def default_l2(profiles: csr_array) -> float:
     """Five times the mean of the Gram matrix's diagonal: of the interactions, or weights, of an item.
 
-    Of rules by size alone it came closest to the best of eight values from 20 to 2,000 by validation NDCG@20: within
-    2 % on ml-100k, ml-1m, movietweetings and steam. On modcloth, where hardly anything beats popularity, 1,000 is 8 %
-    better: what pairs of items tell is not known from the size of the data.
+    It is the best of five multiples by validation NDCG@20 over six data sets (`research/studies/defaults.py`), but not
+    on each: modcloth, where hardly anything beats popularity, asks for four times as much, and steam and goodbooks for
+    a fifth. What pairs of items tell is not known from the size of the data; `auto` tries more and less.
     """
     return 5 * float(np.square(profiles.data, dtype=np.float64).sum()) / profiles.shape[1] or 1.0
 
@@ -140,7 +140,7 @@ def _require_memory(n_items: int, copies: int) -> None:
     needed, free = copies * 4 * n_items**2, free_memory()
     if needed > free:
         raise ConfigError(
-            f"EASE on {n_items:,} items takes {needed / 2**30:.1f} GB of memory, and {free / 2**30:.1f} GB are free: "
+            f"EASE on {n_items:,} items takes {gigabytes(needed)} of memory, and {gigabytes(free)} are free: "
             "give ials, which takes a vector an item, or keep fewer items by k_core."
         )
 

@@ -1,7 +1,6 @@
 """Objectives: scores in, one loss each out. A new one is a file here and a line below."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from recsieve.errors import ConfigError, did_you_mean
@@ -11,7 +10,7 @@ from recsieve.objectives.bpr import BPR
 from recsieve.objectives.hinge import Hinge
 from recsieve.objectives.softmax import Softmax
 from recsieve.objectives.square import Square
-from recsieve.registry import Registry
+from recsieve.registry import Registry, options_of
 
 OBJECTIVES: Registry[type] = Registry(
     "objective", {"bce": BCE, "square": Square, "hinge": Hinge, "bpr": BPR, "softmax": Softmax}
@@ -21,7 +20,7 @@ OBJECTIVES: Registry[type] = Registry(
 def make_objective(name: str, options: Mapping[str, Any]) -> Objective:
     """Make an objective by its name."""
     kind = OBJECTIVES[name]
-    known = [field.name for field in fields(kind)]
+    known = options_of(kind)
     for option in options:
         if option not in known:
             raise ConfigError(f"the objective {name} has no option '{option}': {did_you_mean(option, known)}")

@@ -76,7 +76,7 @@ def _run(check: type[Check], data: Interactions) -> Finding:
 
 
 def hints(subject: str, ids: pl.Series, score: NDArray, flagged: NDArray[np.bool_], hint: pl.Expr,
-          **facts: NDArray) -> pl.DataFrame:  # fmt: skip
+          **facts: NDArray | pl.Series) -> pl.DataFrame:  # fmt: skip
     """The table of a check, the highest score first; what does not stand out has no hint."""
     columns = {subject: ids, "score": score.astype(np.float64), "flagged": flagged, **facts}
     table = pl.DataFrame(columns).with_columns(hint=pl.when("flagged").then(hint))
@@ -91,5 +91,6 @@ def robust_z(values: NDArray) -> NDArray[np.float64]:
 
 def sorted_times(data: Interactions, codes: NDArray[np.int32], n: int) -> tuple[NDArray, NDArray[np.int64]]:
     """The rows of each user or item in the order of time: (rows, offsets)."""
+    assert data.time is not None  # a check that needs it is not asked without
     order = np.lexsort((data.time, codes))
     return order, np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n))])

@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import Interactions
 from recsieve.data.reading.columns import ITEM, USER, Names, find_columns
 from recsieve.data.reading.delimited import typed
+from recsieve.data.reading.file_format import AS_FOUND, Format
 from recsieve.data.reading.ids import as_ids
 from recsieve.data.reading.tables import Source, Table, open_table, readable
 from recsieve.errors import DataError, did_you_mean
 
 
-def log_rows(source: Source, kept: Interactions, names: Names, header: bool | None = None) -> pl.DataFrame:
+def log_rows(source: Source, kept: Interactions, names: Names, form: Format = AS_FOUND) -> pl.DataFrame:
     """The rows whose pair of user and item is among some interactions, in the order and with the columns of the log."""
-    table, meaning, pairs, keys = _keyed(source, kept, names, header)
+    table, meaning, pairs, keys = _keyed(source, kept, names, form)
     with readable(table.name):
         rows = table.rows.with_columns(*keys.values()).join(pairs, on=list(keys), how="semi", maintain_order="left")
         frame = rows.drop(*keys).collect()
@@ -29,10 +30,10 @@ def log_rows(source: Source, kept: Interactions, names: Names, header: bool | No
 
 
 def log_column(
-    source: Source, data: Interactions, names: Names, column: str, header: bool | None = None
+    source: Source, data: Interactions, names: Names, column: str, form: Format = AS_FOUND
 ) -> NDArray[np.float64]:
     """The numbers of one more column for interactions that were read from the log, the mean of repeated pairs."""
-    table, _, pairs, keys = _keyed(source, data, names, header)
+    table, _, pairs, keys = _keyed(source, data, names, form)
     with readable(table.name):
         columns = table.rows.collect_schema().names()
         if column not in columns:
@@ -44,10 +45,10 @@ def log_column(
 
 
 def _keyed(
-    source: Source, data: Interactions, names: Names, header: bool | None
+    source: Source, data: Interactions, names: Names, form: Format
 ) -> tuple[Table, dict[str, str], pl.LazyFrame, dict[str, pl.Expr]]:
     """The log, what its columns mean, the pairs of some interactions, and the same as expressions of the log."""
-    table = open_table(source, header, names.asked)
+    table = open_table(source, form, names.asked)
     with readable(table.name):
         schema = table.rows.collect_schema()
     meaning = find_columns(schema.names(), names, table.name)

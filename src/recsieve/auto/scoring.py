@@ -23,16 +23,17 @@ PAIR_WEIGHTS = ((0.7, 0.3), (0.5, 0.5), (0.3, 0.7))
 # Of so many a mean is known to a few thousandths; with a large catalogue there are so many scores to be ranked again.
 MOST_USERS, MOST_SCORES = 10_000, 40_000_000
 
-Values = dict[str, tuple[Candidate, NDArray[np.float64]]]  # by name: of each user
+# By name: of each user, what popular held-out items give and what the others do, (users, 2); NDCG is the sum.
+Values = dict[str, tuple[Candidate, NDArray[np.float64]]]
 MakeScores = Callable[[Tensor], Mapping[str, tuple[Candidate, Tensor]]]
 
 
-class Judge:
+class CandidateScorer:
     """Gives each validation user's NDCG, in which a held-out interaction counts by how probably it is no noise.
 
     `truth` has that probability for each row of the validation part: 1 or 0 where a label is known, 1 − P where it is
     not, and 1 for all where nothing is known, which is the common NDCG. The ideal list is that of all rows, so that a
-    user with doubtful rows has less of a say.
+    user with doubtful rows has less of a say. Items more popular than the median of the rows are counted apart.
     """
 
     def __init__(
@@ -44,36 +45,40 @@ class Judge:
         rows = np.isin(validation.users, users)
         self.users, self._k, self._seen = users, k, train.csr
         self._items, self._truth = validation.items[rows], truth[rows]
+        popularity = train.item_counts()[self._items]
+        self._is_popular = popularity > np.median(popularity) if len(popularity) else popularity > 0
         self._place = np.searchsorted(users, validation.users[rows])  # which of the users has each row
         self._log_popularity = log_popularity(train)
 
-    def value(self, scorer: Scorer) -> NDArray[np.float64]:
+    def ndcg(self, scorer: Scorer) -> NDArray[np.float64]:
         """The NDCG of each user under one ranking."""
         return self._ndcg(rank_items(scorer, self.users, self._k, self._seen)[0])
 
-    def shifts(self, spec: Spec, scorer: Scorer, noise: Offset | None) -> Values:
+    def offsets(self, spec: Spec, scorer: Scorer, noise: Offset | None) -> Values:
         """One model under every offset; `noise` is an offset of log(1 − P), where P is known."""
-        shifts = [(c, gamma) for c in (C if noise else C[:1]) for gamma in GAMMA]
+        offsets = [(c, gamma) for c in (C if noise else C[:1]) for gamma in GAMMA]
 
         def make(users: Tensor) -> dict[str, tuple[Candidate, Tensor]]:
             plain = scorer.log_score(users)
             doubt = torch.zeros(1) if noise is None else noise(users)
-            made = [Candidate((spec,), c=c, gamma=gamma) for c, gamma in shifts if c or gamma]
+            made = [Candidate((spec,), c=c, gamma=gamma) for c, gamma in offsets if c or gamma]
             popular = self._log_popularity
             return {one.name: (one, plain + one.c * doubt + one.gamma * popular) for one in made}
 
         return self._values(make)
 
-    def blends(self, fitted: Sequence[tuple[Spec, Scorer]], noise: Offset | None, shift: tuple[float, float]) -> Values:
+    def blends(
+        self, fitted: Sequence[tuple[Spec, Scorer]], noise: Offset | None, offset: tuple[float, float]
+    ) -> Values:
         """Two or three models in one ranking, as they are and with an offset."""
-        c, gamma = shift
+        c, gamma = offset
 
         def make(users: Tensor) -> dict[str, tuple[Candidate, Tensor]]:
             plain = [scorer.score(users) for _, scorer in fitted]
             versions = [(0.0, 0.0, plain)]
             if c or gamma:
-                offset = gamma * self._log_popularity + (0 if noise is None else c * noise(users))
-                versions.append((c, gamma, [scorer.log_score(users) + offset for _, scorer in fitted]))
+                added = gamma * self._log_popularity + (0 if noise is None else c * noise(users))
+                versions.append((c, gamma, [scorer.log_score(users) + added for _, scorer in fitted]))
             made = {}
             for c_used, gamma_used, scores in versions:
                 for parts, weights in mixtures(len(fitted)):
@@ -108,7 +113,10 @@ class Judge:
         discounts = 1 / np.log2(np.arange(2, top.shape[1] + 2))
         gains = (top[self._place] == self._items[:, None]) @ discounts
         ideal = np.cumsum(discounts)[np.minimum(np.bincount(self._place), top.shape[1]) - 1]
-        return np.bincount(self._place, self._truth * gains) / ideal
+        halves = [
+            np.bincount(self._place, self._truth * gains * half) for half in (self._is_popular, ~self._is_popular)
+        ]
+        return np.stack(halves, axis=1) / ideal[:, None]
 
 
 def mixtures(n: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:

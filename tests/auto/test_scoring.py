@@ -3,9 +3,9 @@ import polars as pl
 import pytest
 import torch
 
-from recsieve.auto import judging
+from recsieve.auto import scoring
 from recsieve.auto.candidates import Spec
-from recsieve.auto.judging import Judge, log_popularity, truth_of
+from recsieve.auto.scoring import CandidateScorer, log_popularity, truth_of
 from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.evaluation import evaluate
 from recsieve.models import GMF
@@ -35,39 +35,39 @@ def offset():
     return {name: torch.randn(*shapes[name], generator=generator) for name in NOISE}
 
 
-def test_without_doubts_the_value_is_the_common_ndcg_under_every_shift():
-    judge, log_true = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
-    values = judge.shifts(SPEC, model(), log_true)
-    assert len(values) == len(judging.C) * len(judging.GAMMA) - 1
+def test_without_doubts_the_value_is_the_common_ndcg_under_every_offset():
+    judge, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
+    values = judge.offsets(SPEC, model(), log_true)
+    assert len(values) == len(scoring.C) * len(scoring.GAMMA) - 1
     for one, of_users in values.values():
-        shift = Offset(one.gamma * log_popularity(TRAIN), offset() if one.c else None, one.c)
-        expected = evaluate(Blend([model()], offset=shift), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
-        np.testing.assert_allclose(of_users, expected)
+        added = Offset(one.gamma * log_popularity(TRAIN), offset() if one.c else None, one.c)
+        expected = evaluate(Blend([model()], offset=added), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
+        np.testing.assert_allclose(of_users.sum(axis=1), expected)
 
 
-def test_without_p_only_popularity_shifts():
-    values = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0).shifts(SPEC, model(), None)
+def test_without_p_only_popularity_is_an_offset():
+    values = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0).offsets(SPEC, model(), None)
     assert {one.c for one, _ in values.values()} == {0.0}
 
 
 def test_blends_are_judged_as_they_will_rank():
-    judge, log_true = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
+    judge, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
     fitted = [(Spec("gmf"), model()), (Spec("mf"), model(5)), (Spec("cdae"), model(6))]
     values = judge.blends(fitted, log_true, (0.5, 1.0))
-    assert len(values) == 2 * len(judging.mixtures(3)) == 2 * (3 * 3 + 1)
+    assert len(values) == 2 * len(scoring.mixtures(3)) == 2 * (3 * 3 + 1)
     scorers = {spec.model: scorer for spec, scorer in fitted}
     for one, of_users in values.values():
-        shift = Offset(log_popularity(TRAIN), offset(), 0.5) if one.c else None
-        blend = Blend([scorers[spec.model] for spec in one.specs], one.weights, shift)
+        added = Offset(log_popularity(TRAIN), offset(), 0.5) if one.c else None
+        blend = Blend([scorers[spec.model] for spec in one.specs], one.weights, added)
         expected = evaluate(blend, HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
-        np.testing.assert_allclose(of_users, expected)
+        np.testing.assert_allclose(of_users.sum(axis=1), expected)
 
 
 def test_doubtful_rows_count_by_how_probably_they_are_no_noise():
     truth = np.array([0.5, 1.0, 1.0, 0.0])
-    doubted = Judge(HELD_OUT, TRAIN, truth, 6, 0).value(model())
-    plain = Judge(HELD_OUT, TRAIN, np.ones(4), 6, 0).value(model())
-    np.testing.assert_allclose(doubted, plain * [0.5, 1, 0])
+    doubted = CandidateScorer(HELD_OUT, TRAIN, truth, 6, 0).ndcg(model())
+    plain = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 6, 0).ndcg(model())
+    np.testing.assert_allclose(doubted, plain * np.array([[0.5], [1], [0]]))
 
 
 def test_a_label_says_more_than_a_probability_and_a_probability_more_than_nothing():
@@ -78,8 +78,16 @@ def test_a_label_says_more_than_a_probability_and_a_probability_more_than_nothin
 
 
 def test_no_more_users_than_enough_are_asked(monkeypatch):
-    monkeypatch.setattr(judging, "MOST_USERS", 2)
-    judge = Judge(HELD_OUT, TRAIN, np.ones(4), 3, 0)
+    monkeypatch.setattr(scoring, "MOST_USERS", 2)
+    judge = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
     assert len(judge.users) == 2
     everybody = evaluate(model(), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
-    assert judge.value(model()) == pytest.approx(everybody[judge.users])
+    assert judge.ndcg(model()).sum(axis=1) == pytest.approx(everybody[judge.users])
+
+
+def test_popular_items_are_counted_apart():
+    halves = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 6, 0).ndcg(model())
+    popularity = TRAIN.item_counts()[HELD_OUT.items]
+    popular = (popularity > np.median(popularity)).astype(float)
+    of_popular = CandidateScorer(HELD_OUT, TRAIN, popular, 6, 0).ndcg(model())
+    np.testing.assert_allclose(of_popular, halves * [1, 0])
