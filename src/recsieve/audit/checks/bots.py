@@ -15,7 +15,7 @@ from recsieve.data.interactions import Interactions
 FEWEST = 30  # interactions from which a pace is told
 STEADY = 0.25  # spread of the gaps, as a part of their median, below which a pace is a machine's
 FAR = 6.0  # robust deviations
-BURST = 20  # interactions in a row
+BURST, FASTER = 20, 100.0  # interactions in a row, and times the speed of the fastest hundredth of the users
 _HINTS = [
     pl.format("steady pace: the middle half of the gaps between {} interactions differ by {} % of their median",
               "interactions", (pl.col("spread") * 100).round(0).cast(pl.Int64, strict=False)),
@@ -30,8 +30,8 @@ class Bots:
     title: ClassVar[str] = "Bursts and bots"
     about: ClassVar[str] = (
         f"Users with at least {FEWEST} interactions. Flagged is a pace steadier than people have (the middle half of "
-        f"the gaps within {100 * STEADY:.0f} % of their median), and a burst or a mix of items more than {FAR:.0f} "
-        "robust deviations from what is usual in this log."
+        f"the gaps within {100 * STEADY:.0f} % of their median), {BURST} interactions {FASTER:.0f} times faster than "
+        f"99 of 100 users, and items that go together less than is usual by {FAR:.0f} robust deviations."
     )
     subject: ClassVar[str] = "user"
     needs_time: ClassVar[bool] = True
@@ -40,14 +40,18 @@ class Bots:
         counts = data.user_counts()
         users = np.flatnonzero(counts >= FEWEST)
         spread, fastest = _pace(data, users)
-        signs = np.stack(
-            [-np.log((spread + 1e-3) / STEADY), _above(-np.log1p(fastest)), _above(-_together(data, users))]
-        )
+        signs = np.stack([-np.log((spread + 1e-3) / STEADY), _burst(fastest), _above(-_together(data, users))])
         strongest = signs.argmax(axis=0) if len(users) else np.zeros(0, np.int64)
-        score = signs.max(axis=0, initial=-np.inf)
+        score = signs.max(axis=0)
         hint = pl.coalesce(pl.when(pl.col("sign") == n).then(text) for n, text in enumerate(_HINTS))
         return hints("user", data.user_ids.gather(users), score, score > 0, hint, interactions=counts[users],
                      spread=spread, fastest=fastest, sign=strongest).drop("sign")  # fmt: skip
+
+
+def _burst(fastest: NDArray) -> NDArray[np.float64]:
+    """How far, as a logarithm, a burst is beyond FASTER times the speed that one user in a hundred reaches."""
+    usual = np.quantile(fastest, 0.01) if len(fastest) else 1.0
+    return np.log(max(usual, 1e-3) / FASTER / (fastest + 1))
 
 
 def _above(values: NDArray) -> NDArray[np.float64]:
