@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test soak browser lint bench recbole clean
+.PHONY: help install demo test soak fuzz browser lint bench recbole clean
 help:  ## what each target does
 	@grep -hE '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -32,6 +32,15 @@ test: lint browser  ## every check and every test
 
 soak: install browser  ## what is too long for `make test`: many kills, real trainings, laws by simulation
 	$(BIN)/pytest -n 2 -m soak
+	$(BIN)/python -m trust.faults
+	$(BIN)/python -m trust.kills 20
+	$(BIN)/python -m research.docs.trust trust/results docs/trust.md
+
+fuzz: install  ## 100,000 strange inputs, metrics beside ir-measures, mutants; results in trust/results
+	$(BIN)/python -m trust.fuzz 100000
+	$(BIN)/python -m trust.metrics 100000
+	$(BIN)/python -m trust.mutants
+	$(BIN)/python -m research.docs.trust trust/results docs/trust.md
 
 bench: install  ## speed and memory beside the plain way, and beside RecBole after `make recbole`
 	$(BIN)/python -m benchmarks.run

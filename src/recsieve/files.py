@@ -16,7 +16,10 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode & 0o777  # as the umask says: a library may make the file anew
         yield temporary
+        temporary.chmod(mode)
         _write_through(temporary)  # or a power cut after the rename leaves an empty file
         os.replace(temporary, path)
     finally:

@@ -161,6 +161,8 @@ class DenoisedLoss(nn.Module):
         return {"step": self.step, "memory": memory, **epoch}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
+        if not isinstance(state["step"], int) or state["step"] < 0:
+            raise ValueError(f"the loss is at step {state['step']!r}")
         self.step = state["step"]
         if hasattr(self.denoiser, "load_state_dict"):
             self.denoiser.load_state_dict(state["memory"])

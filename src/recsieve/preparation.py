@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -13,6 +14,7 @@ from recsieve.denoisers import DENOISERS, Denoiser, InteractionMemory, make_deno
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.groups import some_users
+from recsieve.memory import free_memory, gigabytes
 from recsieve.models import MODELS, Fitting, Learner, Model, Run
 from recsieve.objectives import make_objective
 from recsieve.settings import AUTO, CUSTOM, Settings, parse_criterion
@@ -37,6 +39,7 @@ def check_possible(settings: Settings, split: Split) -> None:
         told.append(DENOISERS[settings.denoiser])
     if any(getattr(kind, "uses_noise_labels", False) for kind in told):
         require_noise_labels(train)
+    _require_memory(settings, split)
     if settings.select_by.startswith("clean-") and validation.total():
         if not group.any(validation.has_flags):
             raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
@@ -44,6 +47,22 @@ def check_possible(settings: Settings, split: Split) -> None:
             raise ConfigError(
                 f"select_by is '{settings.select_by}', but all of the validation data is noise: give e.g. 'ndcg@20'."
             )
+
+
+def _require_memory(settings: Settings, split: Split) -> None:
+    """Refuse tables of users and items that do not fit; those of TorchRec are shared out, and others have none."""
+    model = None if settings.model in (AUTO, CUSTOM) else MODELS[settings.model]
+    if model is None or not issubclass(model, Model) or settings.shard_tables:
+        return
+    usual = inspect.signature(model).parameters.get("factors")
+    factors = int(settings.model_options.get("factors", usual.default if usual else 0))
+    # The weights, the two moments of Adam, and the best weights so far.
+    needed, free = 4 * 4 * factors * (split.train.n_users + split.train.n_items), free_memory()
+    if needed > free:
+        raise ConfigError(
+            f"{settings.model} with {factors:,} factors for {split.train.n_users + split.train.n_items:,} users and "
+            f"items takes {gigabytes(needed)} of memory, and {gigabytes(free)} are free: give fewer factors."
+        )
 
 
 def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
-from recsieve.audit.pair_noise import PairNoise
+from recsieve.audit.pairs import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.noise import logit_tensors
@@ -37,6 +37,7 @@ from recsieve.refitting import refit, take_up
 from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
 from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
+from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
 from recsieve.training.checkpoint import save_checkpoint
@@ -442,6 +443,11 @@ class Recommender(Displayed):
     def load(cls, folder: Path | str) -> Recommender:
         """Read a run folder back."""
         run = RunFolder(folder)
+        with reading(run.path):
+            return cls._read(run)
+
+    @classmethod
+    def _read(cls, run: RunFolder) -> Recommender:
         run.require()
         recommender = cls(**settings_of(run).model_dump())
         split = run.read_split()

@@ -10,10 +10,10 @@ from recsieve.communicator import Communicator
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Denoiser
-from recsieve.errors import RunError
 from recsieve.models import Learner, Model, Scorer
 from recsieve.preparation import make_learner, make_run
 from recsieve.settings import Settings
+from recsieve.storage.damage import reading
 from recsieve.training import Driver, Event, Validated
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
@@ -42,8 +42,5 @@ def refit(
 def take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
     """Go on where a checkpoint was written; one that does not fit is told in one line."""
     state = load_checkpoint(checkpoint, group)
-    try:
+    with reading(checkpoint, "of this training", "begin anew in another folder"):
         driver.load_state_dict(state)
-    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{checkpoint} does not fit this training ({reason}): begin anew in another folder.") from None

@@ -14,11 +14,12 @@ from recsieve.auto.data import Stage, Trust, stage_data
 from recsieve.checking import make_settings
 from recsieve.communicator import Communicator
 from recsieve.data.splitting import Split
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import RunError
 from recsieve.models import Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import make_learner
 from recsieve.settings import Settings
+from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training.sharded import weights_to_keep
 
@@ -34,10 +35,8 @@ class Chosen(NamedTuple):
 
 def settings_of(run: RunFolder) -> Settings:
     """The settings that a run was trained with."""
-    try:
+    with reading(run.config):
         return make_settings(run.read_config()["settings"])
-    except (KeyError, TypeError):
-        raise RunError(f"{run.config} has no settings in it: it is damaged or not of recsieve.") from None
 
 
 def write_models(run: RunFolder, model: Scorer, served: Scorer, chosen: Chosen, group: Communicator) -> None:
@@ -63,10 +62,8 @@ def read_chosen(run: RunFolder, metrics: Mapping[str, Any]) -> Chosen:
     if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):
         log.warning("%s was chosen by version 0.1: why is in its metrics.json alone.", run.path)
         return Chosen()
-    try:
+    with reading(run.metrics, "of this version"):
         choice = Choice.from_dict(metrics["choice"])
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise RunError(f"{run.metrics} is damaged or of another version ({error!r}): train anew.") from None
     trust = (
         {name: tensor.numpy() for name, tensor in run.read_weights(run.trust).items()} if run.trust.exists() else None
     )

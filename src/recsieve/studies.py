@@ -100,11 +100,12 @@ def compare_by(
         if progress is not None:
             progress(event)
 
-    result = run_comparison(config, out, split=split, command=command, progress=report)
+    result = run_comparison(
+        config, out, split=split, command=command, progress=report, write_page=write_comparison_page
+    )
     if tracker is not None:
         for folder in sorted((out / "runs").iterdir()):  # those that were finished before
             log_run(tracker, RunFolder(folder))
-    write_comparison_page(out)
     return ComparisonResult(out, result)
 
 
@@ -167,6 +168,5 @@ def tune_by(
     progress: Progress | None = None,
 ) -> TuningResult:
     """Tune as a configuration says, and write the page."""
-    result = run_tuning(config, out, split=split, command=command, progress=progress)
-    write_tuning_page(out)
+    result = run_tuning(config, out, split=split, command=command, progress=progress, write_page=write_tuning_page)
     return TuningResult(out, result)

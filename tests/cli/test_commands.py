@@ -1,6 +1,7 @@
 import json
-import subprocess
-import sys
+import shlex
+import sqlite3
+from contextlib import closing
 
 import polars as pl
 import pytest
@@ -8,11 +9,6 @@ import pytest
 from recsieve.storage.run_folder import RunFolder
 
 TRAIN = ("--model", "gmf", "--epochs", 2, "--batch-size", 64)
-
-
-def test_help_imports_no_torch():
-    code = "import sys, recsieve.cli\nassert 'torch' not in sys.modules and 'polars' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(
@@ -137,3 +133,31 @@ def test_what_learns_from_regret_is_trained_and_read_back_with_its_options(recsi
     without_rule = recsieve("train", log, *columns[:4], "--epochs", 1, "--out", tmp_path / "other", *options)
     assert (without_rule.code, without_rule.err.count("\n")) == (2, 1)
     assert "give a rule for false positives" in without_rule.err
+
+
+def test_describe_proposes_a_command_that_runs(recsieve, tmp_path):
+    rows = [f"u{n % 7};sku {n % 9};{('view', 'purchase', 'return')[n % 3]};2024-03-{n % 28 + 1:02}" for n in range(60)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["cust_no;sku_code;event;created_at", *rows]), encoding="utf-8")
+    facts = json.loads(recsieve("describe", path, "--json").out)
+    assert facts["users"] == 7
+    assert [column["role"] for column in facts["columns"]] == ["user", "item", "", "time"]
+    program, command, *words = shlex.split(facts["command"])
+    assert (program, command) == ("recsieve", "train")
+    assert "event in ('purchase')" in words
+    again = json.loads(recsieve("describe", *words, "--json").out)
+    assert again["command"] == facts["command"]
+    assert again["users"] == 7
+    assert "To train on it:" in recsieve("describe", path).out
+
+
+def test_a_database_is_asked_by_a_query(recsieve, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as database:
+        database.execute("CREATE TABLE orders (customer, product, stars)")
+        database.executemany("INSERT INTO orders VALUES (?, ?, ?)", [("a", 1, 5), ("b", 2, 1)])
+        database.commit()
+    words = ("--query", "select customer, product, stars from orders", "--false-positive", "stars < 3", "--json")
+    assert json.loads(recsieve("describe", tmp_path / "shop.sqlite", *words).out)["false_positives"] == 1
+    refused = recsieve("describe", tmp_path / "shop.sqlite", "--query", "drop table orders")
+    assert refused.code == 2
+    assert "one SELECT" in refused.err or "give one, and nothing else" in refused.err

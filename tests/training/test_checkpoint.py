@@ -34,7 +34,7 @@ def test_a_write_that_fails_leaves_the_old_checkpoint(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"rubbish", b"\x80\x04K\x01."])
 def test_a_damaged_or_foreign_file_is_one_clear_line(tmp_path, content):
     (tmp_path / "c").write_bytes(content)
-    with pytest.raises(RunError, match="not a checkpoint of recsieve, or is damaged"):
+    with pytest.raises(RunError, match="is damaged or not a checkpoint of recsieve"):
         load_checkpoint(tmp_path / "c")
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from recsieve.auto.candidates import Spec
 from recsieve.data.interactions import Interactions
-from recsieve.errors import RunError
 from recsieve.files import write_text
 from recsieve.models import MODELS, Model, fits_memory
+from recsieve.storage.damage import reading
 
 # Those that win most often for their time first; what is trained by gradients comes when there is time left.
 ORDER = ("ease", "ials", "rp3beta", "itemknn", "popularity", "mf", "lightgcn", "gmf", "cdae", "neumf")
@@ -45,12 +45,10 @@ class Plan:
     @classmethod
     def read(cls, path: Path) -> Plan:
         """The plan of a run that was begun."""
-        try:
+        with reading(path, advice="begin anew in another folder"):
             values = json.loads(path.read_text(encoding="utf-8"))
             fits = tuple(Planned(Spec(**one["spec"]), float(one["seconds"])) for one in values["fits"])
             return cls(float(values["budget"]), values["trials"], fits)
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{path} is damaged or not of recsieve ({error}): begin anew in another folder.") from None
 
 
 def make_plan(

@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from recsieve.audit.labelled import labels_of
+from recsieve.audit.noise_model import labels_of
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate, rate_one, score_of
 from recsieve.auto.data import Stage, Trust, stage_data, trust_of
@@ -31,6 +31,7 @@ from recsieve.files import replacing, write_text
 from recsieve.models import MODELS, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.settings import AutoOptions
+from recsieve.storage.damage import reading
 from recsieve.training import Began, Event
 
 log = logging.getLogger(__name__)
@@ -228,7 +229,8 @@ class Search:
         path = None if self._folder is None else self._folder / "choice.json"
         if path is None or not path.exists():
             return None
-        choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        with reading(path, advice="begin anew in another folder"):
+            choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
         candidate = choice.chosen.candidate
         weighted = any(spec.weighted for spec in candidate.specs)
         noise = self._look_for_noise(lambda name: None)[0] if weighted or candidate.c else None

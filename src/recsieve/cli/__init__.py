@@ -5,7 +5,8 @@ import logging
 import os
 import signal
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
+from typing import Annotated
 
 import typer
 
@@ -26,12 +27,28 @@ from recsieve.cli.tune import tune
 from recsieve.errors import Interrupted, RecsieveError
 
 app = typer.Typer(
-    help="Recommenders that are not misled by accidental clicks.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # "[5]" in a help text is a default, not a colour
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"recsieve {version('recsieve')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Recommenders that are not misled by accidental clicks."""
+
+
 for command in (
     demo,
     train,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recsieve.cli.options import Columns, Data, Json, KCore, Seed, reads_log
+from recsieve.cli.options import Columns, Data, EscapeFormulas, Json, KCore, Seed, reads_log
 from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -30,7 +30,16 @@ def audit(
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
     ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with scores of your own, the higher the more probably noise."),
+    ] = None,
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="Model whose held-out scores are evidence too; repeat for more. [ease]"),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write list, cleaned data and weights as CSV too.")] = False,
+    escape_formulas: EscapeFormulas = False,
     *,
     columns: Columns,
     k_core: KCore = 0,
@@ -45,18 +54,20 @@ def audit(
     if share is not None and threshold is not None:
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
-    from recsieve.audit.folder import TRAININGS, check_folder
-    from recsieve.audit.labelled import enough_labels
+    from recsieve.audit.noise_model import enough_labels
+    from recsieve.audit.result import TRAININGS, check_folder
     from recsieve.cli.progress import show_progress
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.reading.columns import Names
-    from recsieve.data.reading.log_rows import log_rows
+    from recsieve.data.reading.file_format import Format
+    from recsieve.data.reading.log_rows import log_column, log_rows
     from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     check_folder(folder)
     names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
+    form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     with locked(folder):
         with show_progress("reading and compiling") as progress:
             log = load_log(data, k_core=k_core, **columns)
@@ -65,7 +76,15 @@ def audit(
                     "there are too few labels for a probability of noise, which --threshold is of: mark more "
                     "false positives, or give a --share."
                 )
-            found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
+            train = find_parts(data)["train"]
+            found = find_noisy_interactions(
+                log,
+                scores=None if scores is None else log_column(train, log, names, scores, form),
+                models=evidence,
+                seed=seed,
+                cache=folder / TRAININGS,
+                progress=progress,
+            )
         found.save(folder)
         page = write_audit_page(folder)
         files = found.export(
@@ -73,13 +92,16 @@ def audit(
             share=0.1 if share is None and threshold is None else share,
             threshold=threshold,
             csv=csv,
-            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, columns.get("header")),
+            escape_formulas=escape_formulas,
+            rows_of=lambda kept: log_rows(train, kept, names, form),
         )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
         return
     _tell(found)
     typer.echo(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
+    if csv and escape_formulas:
+        typer.echo("in the CSV files, text that a spreadsheet would run begins with an apostrophe.")
     typer.echo(f"page: {page}")
 
 
@@ -95,3 +117,6 @@ def _tell(found: "Audit") -> None:
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     Console().print(table)
+    typer.echo("beside noise (hints, not verdicts):")
+    for check in found.summary["checks"].values():
+        typer.echo(f"- {check['sentence']}")

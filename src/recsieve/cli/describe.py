@@ -1,10 +1,18 @@
 """recsieve describe"""
 
 import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recsieve.cli.options import Columns, Data, Json, KCore, reads_log
+from recsieve.cli.options import COLUMNS, Columns, Data, Json, KCore, reads_log
+
+if TYPE_CHECKING:
+    from recsieve.data.proposal import Proposal
 
 
 @reads_log
@@ -15,17 +23,50 @@ def describe(
     k_core: KCore = 0,
     as_json: Json = False,
 ) -> None:
-    """Count users, items, interactions and false positives, as in the paper's Table 2 (of the training part)."""
-    from recsieve.data.filtering import k_core as filter_core
-    from recsieve.data.loading import find_parts
-    from recsieve.data.reading.formats import read_interactions
+    """Look at a log: its columns, how many users, items and false positives it has, and which command fits it.
+
+    The numbers are those of the paper's Table 2, of the training part.
+    """
+    from recsieve.data.loading import find_parts, load_log
+    from recsieve.data.proposal import propose
+    from recsieve.data.reading.file_format import Format
     from recsieve.data.statistics import describe as statistics
+
+    form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
+    roles = {name: columns.get(name) for name in ("user", "item", "time", "positive", "false_positive")}
+    proposal = propose(find_parts(data)["train"], form, **roles)
+    named: Columns = columns | {name: proposal.options[name] for name in ("user", "item") if name in proposal.options}
+    facts = statistics(load_log(data, k_core=k_core, **named))
+    command = _command(data, columns | proposal.options, k_core)
+    if as_json:
+        looked_at = [asdict(column) for column in proposal.columns]
+        typer.echo(json.dumps({**facts, "columns": looked_at, "command": command}, ensure_ascii=False))
+        return
+    _tell(data, proposal, facts)
+    typer.echo(f"To train on it:\n  {command}")
+
+
+def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
     from recsieve.reporting.tables import rows_table, show
 
-    interactions = read_interactions(find_parts(data)["train"], **columns)
-    facts = statistics(filter_core(interactions, k_core) if k_core else interactions)
-    if as_json:
-        typer.echo(json.dumps(facts))
-    else:
-        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
-        show(rows_table(("", str(data)), rows))
+    rows = [(c.name, c.holds, c.distinct, ", ".join(c.examples), c.role) for c in proposal.columns]
+    show(rows_table(("column", "holds", "different", "such as", "taken for"), rows, "the first rows"))
+    show(rows_table(("", str(data)), [(name.replace("_", " "), value) for name, value in facts.items()]))
+    for reason in proposal.reasons:
+        typer.echo(f"- {reason}")
+
+
+def _command(data: Path, options: Mapping[str, Any], k_core: int) -> str:
+    """The words of a training with these options."""
+    words = ["recsieve", "train", _word(str(data))]
+    for name in (name for name in COLUMNS if name in options):
+        if name == "header":
+            words.append("--header" if options[name] else "--no-header")
+        else:
+            words += [f"--{name.replace('_', '-')}", _word(str(options[name]))]
+    return " ".join([*words, *(["--k-core", str(k_core)] if k_core else [])])
+
+
+def _word(text: str) -> str:
+    """A word for a shell; text in double quotes where that reads better."""
+    return f'"{text}"' if "'" in text and not set('"$`\\!') & set(text) else shlex.quote(text)

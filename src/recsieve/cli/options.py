@@ -9,11 +9,13 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from pydantic import BaseModel
 
+from recsieve.memory import limit_memory
+
 Data = Annotated[
     Path,
     typer.Argument(
-        help="Interactions: a CSV, TSV or Parquet file, a folder of parts, a RecBole .inter file, or a folder with "
-        "train, valid and test files."
+        help="Interactions: a CSV, TSV, JSON lines or Parquet file, a folder of parts, a SQLite or DuckDB file, a "
+        "RecBole .inter file, or a folder with train, valid and test files."
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder that `train` has written.")]
@@ -27,7 +29,23 @@ FalsePositive = Annotated[
     ),
 ]
 Time = Annotated[str | None, typer.Option(help="Column of the time of an interaction.")]
-Weight = Annotated[str | None, typer.Option(help="Column of given weights.")]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of given weights, or an expression over columns: \"case event when 'purchase' then 3 else 1 end\"."
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(help="Which rows of a log of events are interactions: \"event in ('purchase')\". [all]"),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of text files, such as latin-1, cp1252 or utf-16. [utf-8]")
+]
+Query = Annotated[
+    str | None,
+    typer.Option(help="One SELECT that gives the rows of a SQLite or DuckDB file. [its only table]"),
+]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether text files begin with column names. [detected]")
 ]
@@ -47,10 +65,26 @@ Log = Annotated[
     str | None, typer.Option(help="Also log to tensorboard or mlflow, if it is installed (recsieve[tensorboard], …).")
 ]
 
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Use no more memory than e.g. 4G: what would take more is refused beforehand, as far as that can be told. "
+        "[what is free]"
+    ),
+]
+
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run: such ids are then not the same.",
+    ),
+]
+
 # What the columns of a log mean: the options of every command that reads one.
 COLUMNS: dict[str, Any] = {
-    "user": User, "item": Item, "false_positive": FalsePositive, "repeats": Repeats, "time": Time, "weight": Weight,
-    "header": Header,
+    "user": User, "item": Item, "false_positive": FalsePositive, "positive": Positive, "repeats": Repeats,
+    "time": Time, "weight": Weight, "header": Header, "encoding": Encoding, "query": Query,
 }  # fmt: skip
 Columns = dict[str, Any]
 Given = dict[str, Any]  # what was given of a group of options, by name
@@ -102,9 +136,13 @@ def with_options(**groups: dict[str, Any]) -> Callable[[Callable[..., None]], Ca
                 parameters.append(parameter.replace(name=name, default=None, annotation=annotation))
             if parameter.name not in groups:
                 parameters.append(parameter)
+        last = parameters[-1]  # whoever reads a log or fits a model may be told how much memory there is for it
+        parameters.append(last.replace(name="memory", default=None, annotation=Memory, kind=last.KEYWORD_ONLY))
 
         @wraps(command)
         def run(**values: Any) -> None:
+            if memory := values.pop("memory"):
+                limit_memory(memory)
             given = {
                 group: {name: value for name in options if (value := values.pop(name)) is not None}
                 for group, options in groups.items()

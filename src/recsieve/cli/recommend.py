@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from recsieve.cli.options import Json, Run
+from recsieve.cli.options import EscapeFormulas, Json, Run
 from recsieve.errors import ConfigError
 
 
@@ -48,6 +48,7 @@ def recommend(
             "users of a large log, and the same command goes on with it after a stop."
         ),
     ] = None,
+    escape_formulas: EscapeFormulas = False,
     as_json: Json = False,
 ) -> None:
     """Recommend items for users, with your own ids."""
@@ -74,8 +75,10 @@ def recommend(
         words = pl.Series([in_words(reasons) for reasons in lists["reasons"].to_list()], dtype=pl.String)
         lists = lists.with_columns(reasons=words)
     if out is not None:
-        write_frame(lists, out)
+        write_frame(lists, out, escape_formulas=escape_formulas)
         typer.echo(f"{lists.height:,} rows for {lists['user'].n_unique():,} users: {out}")
+        if escape_formulas and out.suffix == ".csv":
+            typer.echo("text that a spreadsheet would run begins with an apostrophe.")
     elif as_json:
         typer.echo(json.dumps(lists.to_dicts(), ensure_ascii=False))
     else:

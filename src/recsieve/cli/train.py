@@ -55,6 +55,7 @@ def train(
     from recsieve.communicator import join, restarts
     from recsieve.experiments.run import train_and_save
     from recsieve.recommender import DEFAULT_KS
+    from recsieve.reporting.run import write_run_page
 
     lists = {name: names(settings[name]) for name in ("candidates",) if name in settings}
     chosen = make_settings({**settings, **lists, **assign_options(settings, named_options(options))})
@@ -63,13 +64,11 @@ def train(
     folder = out or Path("runs") / f"{data.name.split('.')[0] or 'data'}-{label.replace(' ', '-')}-{chosen.seed}"
     with join() as group, _following(group, label, chosen.select_by, log, folder) as follow:
         result = train_and_save(
-            source, chosen, folder, ks=k or DEFAULT_KS, resume=resume or restarts() > 0, progress=follow, group=group
-        )
+            source, chosen, folder, ks=k or DEFAULT_KS, resume=resume or restarts() > 0, progress=follow, group=group,
+            write_page=write_run_page,
+        )  # fmt: skip
     if not group.is_first:
         return
-    from recsieve.reporting.run import write_run_page
-
-    page = write_run_page(result.folder)
     if as_json:
         typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))
         return
@@ -83,7 +82,7 @@ def train(
         show(metrics_table(result.metrics["test"], "test, full ranking"))
     else:
         typer.echo("the test part is empty, so nothing can be said about how good it is: give more interactions.")
-    typer.echo(f"run folder: {result.folder}\npage: {page}")
+    typer.echo(f"run folder: {result.folder}\npage: {result.folder / 'report.html'}")
 
 
 @contextmanager

@@ -28,14 +28,19 @@ def false_positive_flags(frame: pl.DataFrame, rule: str, group: Communicator = S
 
     The rows may be one rank's share: what a column holds is then asked of all.
     """
-    expression = parse_rule(rule)
-    for name in expression.meta.root_names():
-        refuse_unknown_column(rule, name, frame.columns)
-    marks = _evaluate(frame, expression, rule, group)
+    marks = marked(frame, rule, group)
     flag = pl.when(pl.col("marks")).then(NOISY).when(~pl.col("marks")).then(CLEAN).otherwise(UNLABELLED)
     flags = marks.to_frame("marks").select(flag.cast(pl.Int8)).to_series().to_numpy()
     _refuse_useless(flags, rule, group)
     return flags
+
+
+def marked(frame: pl.DataFrame, rule: str, group: Communicator = SINGLE_PROCESS) -> pl.Series:
+    """What a rule says of each row, true or false, null where what it asks about is missing."""
+    expression = parse_rule(rule)
+    for name in expression.meta.root_names():
+        refuse_unknown_column(rule, name, frame.columns)
+    return _evaluate(frame, expression, rule, group)
 
 
 def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:

@@ -13,6 +13,7 @@ from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.filtering import k_core as keep_k_core
 from recsieve.data.interactions import NOISY, Interactions
 from recsieve.data.reading.columns import Names
+from recsieve.data.reading.file_format import Format
 from recsieve.data.reading.formats import read_interactions, read_parts
 from recsieve.data.reading.tables import Source, is_data_file, readable
 from recsieve.data.repeats import Merging, merge_and_count
@@ -39,7 +40,10 @@ def load_split(
     false_positive: str | None = None,
     time: str | None = None,
     weight: str | None = None,
+    positive: str | None = None,
     header: bool | None = None,
+    encoding: str | None = None,
+    query: str | None = None,
     repeats: str | None = None,
     check: bool = True,
     group: Communicator = SINGLE_PROCESS,
@@ -48,13 +52,13 @@ def load_split(
 
     A split is given by `validation` or `test`, or by a folder with files that have train, valid and test in their
     names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with its
-    repeats and overlaps. Columns, rule and `repeats` are as in `read_interactions`. In a group each rank reads the
-    interactions of some users; together they have the split that one process would have.
+    repeats and overlaps. Columns, rules, `encoding`, `query` and `repeats` are as in `read_interactions`. In a group
+    each rank reads the interactions of some users; together they have the split that one process would have.
     """
-    names = Names(user, item, false_positive, time, weight)
+    names = Names(user, item, false_positive, time, weight, positive)
     given = find_parts(source, validation, test)
     # Nothing that is read or merged is kept under a name, so that it makes room for what is made of it.
-    encoded, repeats = read_parts(list(given.values()), names, header, repeats, group)
+    encoded, repeats = read_parts(list(given.values()), names, Format(header, encoding, query), repeats, group)
     if len(encoded) == 1:
         data, merging = merge_and_count(encoded.pop(), repeats)
         report = SplitReport(repeated_in_train=merging.rows, merging=merging).of_all(group)
@@ -76,7 +80,10 @@ def load_log(
     false_positive: str | None = None,
     time: str | None = None,
     weight: str | None = None,
+    positive: str | None = None,
     header: bool | None = None,
+    encoding: str | None = None,
+    query: str | None = None,
     repeats: str | None = None,
 ) -> Interactions:
     """Read interactions that are not to be split, each pair once; of a split that is given, the training part."""
@@ -87,7 +94,10 @@ def load_log(
         false_positive=false_positive,
         time=time,
         weight=weight,
+        positive=positive,
         header=header,
+        encoding=encoding,
+        query=query,
         repeats=repeats,
     )
     return keep_k_core(data, k_core)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ def run_comparison(
     split: Split | None = None,
     command: str = "",
     progress: Progress | None = None,
+    write_page: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
     """Train what is not trained yet, compare, and write comparison.json and the tables into `out`."""
     started = time.perf_counter()
@@ -66,6 +67,7 @@ def run_comparison(
         found = _conclusions(config, cells, out, prepared)
         result = how_made(config, command, started) | {"workers": workers} | found
         write_result(out / RESULT, result)
+        write_page(out)
     return result
 
 
@@ -115,7 +117,7 @@ def _memory(split: Split) -> int:
 def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: int) -> int:
     """As many processes as cores and memory allow, and never more than there are runs."""
     need = max(entry.memory for entry in prepared.values())
-    budget = config.memory_gb * 2**30 if config.memory_gb else 0.8 * free_memory()
+    budget = 0.8 * free_memory()
     fitting = int(budget // need)
     if not fitting:
         log.warning("a run needs about %.1f GB, more than the %.1f GB allowed.", need / 2**30, budget / 2**30)

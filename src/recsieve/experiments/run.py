@@ -65,10 +65,12 @@ def train_and_save(
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
     group: Communicator = SINGLE_PROCESS,
+    write_page: Callable[[Path], object] = lambda folder: None,
 ) -> RunResult:
     """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped.
 
-    In a group each rank trains on its share, and only the first reads and writes the folder.
+    In a group each rank trains on its share, and only the first reads and writes the folder. What writes the page is
+    given by whoever knows of pages: nobody else may write into the folder before it is there.
     """
     run = RunFolder(out)
     if settings.shard_tables:
@@ -85,8 +87,13 @@ def train_and_save(
                     "learning rate."
                 )
             log.warning("the training in %s has ended already: nothing is left to do.", run.path)
-            return RunResult(run.path, metrics)
-        return train_split(data.load(group), data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+            result = RunResult(run.path, metrics)
+        else:
+            split = data.load(group)
+            result = train_split(split, data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+        if group.is_first:
+            write_page(run.path)
+        return result
 
 
 @contextmanager

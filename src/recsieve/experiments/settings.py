@@ -65,9 +65,6 @@ class ComparisonConfig(Common):
     metric: str = Field(default=Settings().select_by, description="Of the test, on which verdicts are given.")
     learning_rate: Rate = Settings.model_fields["learning_rate"]  # type: ignore[assignment]
     workers: Positive | None = Field(default=None, description="Parallel processes. [the cores]")
-    memory_gb: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Memory they may use. [4/5 of what is free]"
-    )
 
 
 class TuningConfig(Common):

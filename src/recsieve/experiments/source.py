@@ -28,7 +28,10 @@ class DataSource:
     false_positive: str | None = None
     time: str | None = None
     weight: str | None = None
+    positive: str | None = None
     header: bool | None = None
+    encoding: str | None = None
+    query: str | None = None
     repeats: str | None = None
     split: str = "random"
     k_core: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from optuna.trial import TrialState
 from recsieve.checking import make_settings
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
+from recsieve.errors import DivergedError
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import check_same
 from recsieve.experiments.search import (
     StudyTask,
+    any_complete,
     common_settings,
     ended,
     importance,
@@ -48,6 +50,7 @@ def run_tuning(
     split: Split | None = None,
     command: str = "",
     progress: Progress | None = None,
+    write_page: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
     """Make the trials that are left, and write tuning.json, the table of trials, and a comparison to run next."""
     started = time.perf_counter()
@@ -63,6 +66,7 @@ def run_tuning(
         studies = [open_study(out, name) for name in config.strategies]
         write_table(trials_table(studies, config.model), out / "tables" / "trials")
         write_text(out / "compare.toml", tomli_w.dumps(comparison_of(config, found)))
+        write_page(out)
     return result
 
 
@@ -84,6 +88,11 @@ def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
 
 def _describe(study: optuna.Study, model: str, denoiser: str) -> dict[str, Any]:
     """The best trial of a strategy, in words, and which options mattered."""
+    if not any_complete(study):
+        raise DivergedError(
+            f"no trial of {title_of(model, denoiser)} ended with weights, all of them diverged: give another model or "
+            "other model options, in another folder by --out."
+        )
     best = study.best_trial
     found = best.user_attrs["found"]
     rate = {name: found[name] for name in ("learning_rate",) if name in found}

@@ -18,7 +18,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.memory import free_memory
+from recsieve.memory import free_memory, gigabytes
 from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
 from recsieve.models.item_item import DenseItemScorer
 from recsieve.models.item_products import gram_matrix
@@ -140,7 +140,7 @@ def _require_memory(n_items: int, copies: int) -> None:
     needed, free = copies * 4 * n_items**2, free_memory()
     if needed > free:
         raise ConfigError(
-            f"EASE on {n_items:,} items takes {needed / 2**30:.1f} GB of memory, and {free / 2**30:.1f} GB are free: "
+            f"EASE on {n_items:,} items takes {gigabytes(needed)} of memory, and {gigabytes(free)} are free: "
             "give ials, which takes a vector an item, or keep fewer items by k_core."
         )
 

@@ -37,7 +37,7 @@ def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str 
 
 def numeric(cell: Any) -> bool:
     """Whether a cell is a number, or text that begins like one, so that it stands to the right."""
-    return not isinstance(cell, str) or cell[:1] in "0123456789+−"
+    return not isinstance(cell, str) or cell.startswith(tuple("0123456789+−"))
 
 
 def number(value: float | None) -> str:

@@ -10,8 +10,7 @@ import json
 import logging
 import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,18 +19,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import tomli_w
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.data.interactions import Interactions
+from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 from recsieve.data.sharing import in_order
 from recsieve.data.splitting import Split
 from recsieve.errors import RunError
 from recsieve.files import replacing, write_text
 from recsieve.lock import HOLDER, LOCK
 from recsieve.settings import Settings
+from recsieve.storage.damage import reading
 from recsieve.storage.tensor_file import Share, is_finite, write_tensors
 
 log = logging.getLogger(__name__)
@@ -40,6 +39,11 @@ FORMAT = 2  # of run folders; version 0.1 wrote none down
 PARTS = ("train", "validation", "test", "test_false_positives")
 # Columns of interactions that are all null where they are not known.
 OPTIONAL = {"false_positive": pl.Int8, "weight": pl.Float32, "time": pl.Int64}
+_TYPES = {"user": pl.Int32, "item": pl.Int32, **OPTIONAL}
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "false_positive": (UNLABELLED, NOISY), "weight": (0.0, float(np.finfo(np.float32).max)),
+    "time": (-(2**63), 2**63 - 1),
+}  # fmt: skip
 
 
 class RunFolder:
@@ -100,7 +104,7 @@ class RunFolder:
 
     def _check_manifest(self) -> None:
         """Refuse a run of which a file is not as it was written: that finds damage, not malice."""
-        with self._reading(self.manifest):
+        with reading(self.manifest):
             files = dict(json.loads(self.manifest.read_text(encoding="utf-8"))["files"])
             for path in self._files:
                 known = files.get(path.name)
@@ -125,7 +129,7 @@ class RunFolder:
         write_text(self.config, tomli_w.dumps(tables))
 
     def read_config(self) -> dict[str, Any]:
-        with self._reading(self.config):
+        with reading(self.config):
             return tomllib.loads(self.config.read_text(encoding="utf-8"))
 
     def write_metrics(self, metrics: dict[str, Any]) -> None:
@@ -135,7 +139,7 @@ class RunFolder:
         write_text(self.manifest, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
 
     def read_metrics(self) -> dict[str, Any]:
-        with self._reading(self.metrics):
+        with reading(self.metrics):
             metrics = json.loads(self.metrics.read_text(encoding="utf-8"))
             if not isinstance(metrics, dict) or not isinstance(metrics.get("selected"), dict):
                 raise ValueError("it does not say what was selected")
@@ -146,7 +150,7 @@ class RunFolder:
             frame.write_parquet(temporary)
 
     def read_frame(self, path: Path) -> pl.DataFrame:
-        with self._reading(path):
+        with reading(path):
             return pl.read_parquet(path, glob=False)  # a name may have brackets
 
     def write_weights(
@@ -156,7 +160,7 @@ class RunFolder:
 
     def read_weights(self, path: Path | None = None) -> dict[str, Tensor]:
         path = path or self.model
-        with self._reading(path):
+        with reading(path):
             weights = load_file(path)
             for name, weight in weights.items():
                 if not is_finite(weight):
@@ -181,23 +185,13 @@ class RunFolder:
 
     def read_split(self) -> Split:
         ids = self.read_frame(self.ids)
-        with self._reading(self.interactions):
+        with reading(self.interactions):
             user_ids, item_ids = _id_table(ids, "user"), _id_table(ids, "item")
             rows = pl.scan_parquet(self.interactions, glob=False)
             absent = rows.select(pl.col(OPTIONAL).null_count() == pl.len()).collect()
             known = [name for name in OPTIONAL if not absent[name].item()]
             train, validation, test, noise = (_part(rows, name, known, user_ids, item_ids) for name in PARTS)
             return Split(train, validation, test, noise)
-
-    @contextmanager
-    def _reading(self, path: Path) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError:
-            raise RunError(f"{self.path} lacks {path.name}: the run is not finished, or a file was removed.") from None
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError, pl.exceptions.PolarsError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise RunError(f"{path} is damaged or not of recsieve ({reason}): train anew in another folder.") from None
 
 
 def _mark(path: Path) -> dict[str, Any]:
@@ -252,11 +246,16 @@ def _given(part: Interactions) -> dict[str, np.ndarray]:
 
 def _part(rows: pl.LazyFrame, name: str, known: list[str], user_ids: pl.Series, item_ids: pl.Series) -> Interactions:
     chosen = rows.filter(pl.col("part") == name).select("user", "item", *known).collect()
-    part = Interactions(_array(chosen, "user"), _array(chosen, "item"), user_ids, item_ids)
-    if len(part) and (part.users.max() >= len(user_ids) or part.items.max() >= len(item_ids)):
-        raise ValueError("it names users or items that ids.parquet does not")
-    return replace(part, **{name: _array(chosen, name) for name in known})  # type: ignore[arg-type]
+    # These index memory in compiled code, so that nothing of them is believed.
+    part = Interactions(
+        _array(chosen, "user", 0, len(user_ids) - 1), _array(chosen, "item", 0, len(item_ids) - 1), user_ids, item_ids
+    )
+    return replace(part, **{name: _array(chosen, name, *_BOUNDS[name]) for name in known})  # type: ignore[arg-type]
 
 
-def _array(rows: pl.DataFrame, column: str) -> np.ndarray:
-    return rows[column].to_numpy().copy()
+def _array(rows: pl.DataFrame, column: str, least: float, most: float) -> np.ndarray:
+    """A column as it was written, of numbers between two bounds."""
+    values = rows[column]
+    if values.dtype != _TYPES[column] or values.has_nulls() or not values.is_between(least, most).all():
+        raise ValueError(f"{column} holds what it cannot: {_TYPES[column]} from {least:g} to {most:g} is expected")
+    return values.to_numpy().copy()

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.errors import RunError
+from recsieve.storage.damage import reading
 from recsieve.storage.tensor_file import Share, read_share, write_tensors
 
 OWN = "own_"  # how the name of a tensor begins whose rows are shared out over the ranks
@@ -49,13 +50,10 @@ def _opened(path: Path, group: Communicator) -> Iterator[Any]:
     if not group.is_first:
         yield None
         return
-    try:
-        with safe_open(path, framework="pt") as file:
-            yield file
-    except FileNotFoundError:
-        raise RunError(f"there is no checkpoint at {path}: train without --resume to begin anew.") from None
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise RunError(f"{path} is not a checkpoint of recsieve, or is damaged ({error}): begin anew.") from None
+    if not path.exists():
+        raise RunError(f"there is no checkpoint at {path}: train without --resume to begin anew.")
+    with reading(path, "a checkpoint of recsieve", "begin anew"), safe_open(path, framework="pt") as file:
+        yield file
 
 
 def _contents(file: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.errors import DivergedError
+from recsieve.errors import DivergedError, RunError
 from recsieve.models import Fitting, Scorer
 from recsieve.storage.tensor_file import is_finite
 from recsieve.training.early_stopping import EarlyStopping
@@ -59,7 +59,12 @@ class Driver:
         """The model with the weights that were selected."""
         scorer = self.fitting.scorer()
         if self.stopping.weights:
-            scorer.load_state_dict(self.stopping.weights)
+            try:
+                scorer.load_state_dict(self.stopping.weights)
+            except (RuntimeError, KeyError, ValueError) as error:  # only where they come from a checkpoint
+                raise RunError(
+                    f"the best weights are not of this model ({error}): begin anew in another folder."
+                ) from None
         return scorer.prepare()
 
     def _due(self, every: int | None) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
 
 from recsieve.models import Scorer
+from recsieve.storage.tensor_file import is_finite
 
 
 @dataclass
@@ -38,6 +40,11 @@ class EarlyStopping:
     def state_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("best_score", "best_step", "without_progress", "weights")}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        score, step, without, weights = (state[name] for name in self.state_dict())
+        counts = isinstance(step, int) and isinstance(without, int) and min(step, without) >= 0
+        if not counts or not isinstance(score, float) or math.isnan(score):
+            raise ValueError("what it says of the best step is no score and count")
+        if not all(isinstance(tensor, Tensor) and is_finite(tensor) for tensor in weights.values()):
+            raise ValueError("the best weights are no finite numbers")
+        self.best_score, self.best_step, self.without_progress, self.weights = score, step, without, dict(weights)

@@ -67,7 +67,10 @@ class History:
         return {"rows": torch.tensor(self._rows, dtype=torch.float64)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        self._rows = state["rows"].tolist()
+        rows = state["rows"]
+        if rows.dtype != torch.float64 or (rows.numel() and rows.shape[1:] != (len(_COLUMNS),)):
+            raise ValueError("its history is of other columns")
+        self._rows = rows.tolist()
 
 
 @njit(cache=True)

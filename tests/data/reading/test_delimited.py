@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from recsieve.data.reading.delimited import TextFile, find_separator, looks_like_header, typed
+from recsieve.data.reading.delimited import TextFile, find_separator, looks_like_header, typed, with_decimal_points
 from recsieve.errors import DataError
 
 
@@ -80,3 +80,22 @@ def test_a_ragged_line_is_named(tmp_path, line):
 )
 def test_text_is_typed_only_if_all_of_it_can_be(text, values):
     assert typed(pl.Series(text)).to_list() == values
+
+
+def test_a_decimal_comma_is_read_where_the_rows_tell_it_and_said(caplog):
+    column = with_decimal_points(pl.Series("stars", ["3,5", " 4", "NA", "1,234"]))
+    assert column.to_list() == [3.5, 4.0, None, 1.234]
+    assert "the column 'stars' holds numbers such as '3,5', read with a decimal comma" in caplog.text
+
+
+def test_a_comma_that_may_mark_thousands_is_left_as_it_is_and_said(caplog):
+    column = pl.Series("price", ["1,234", "20"])
+    assert with_decimal_points(column).equals(column)
+    assert "may mark decimals or thousands" in caplog.text
+
+
+@pytest.mark.parametrize("cells", [["a,b", "c"], ["1,2,3"], ["3.5"], [], ["", None]])
+def test_other_text_has_no_decimal_comma(cells, caplog):
+    column = pl.Series("text", cells, dtype=pl.String)
+    assert with_decimal_points(column).equals(column)
+    assert caplog.text == ""

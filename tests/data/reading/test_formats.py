@@ -2,18 +2,22 @@
 
 import gzip
 import logging
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow
 import pytest
 
 from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED
+from recsieve.data.loading import load_split
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.statistics import describe
-from recsieve.errors import DataError
+from recsieve.errors import ConfigError, DataError
 
 ROWS = pl.DataFrame({"user": ["ann", "bob", "ann"], "item": [30, 10, 20], "rating": [5, 1, 2], "timestamp": [7, 8, 9]})
 
@@ -41,6 +45,16 @@ def sources(tmp_path):
     (tmp_path / "parquet_parts" / "_SUCCESS").touch()
     ROWS[:2].write_csv(tmp_path / "csv_parts" / "0.csv")
     ROWS[2:].write_csv(tmp_path / "csv_parts" / "1.tsv", separator="\t")
+    semicolons = ROWS.with_columns(rating=pl.Series(["5,0", "1,5", "2"])).write_csv(separator=";")
+    for name, part in (("spark", ROWS[:2]), ("spark", ROWS[2:])):
+        write_as_spark(tmp_path / name, part)
+    with closing(sqlite3.connect(tmp_path / "log.sqlite")) as database:
+        database.execute("CREATE TABLE log (user, item, rating, timestamp)")
+        database.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", ROWS.rows())
+        database.commit()
+    arrow = ROWS.to_arrow()
+    with duckdb.connect(tmp_path / "log.duckdb") as database:
+        database.execute("CREATE TABLE log AS SELECT * FROM arrow")
     header = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n"
     inter = header + ROWS.write_csv(include_header=False, separator="\t")
     return {
@@ -50,6 +64,14 @@ def sources(tmp_path):
         "gzip": written(tmp_path, gzip.compress(text.encode()), "log.csv.gz"),
         "zstandard": written(tmp_path, pyarrow.compress(text.encode(), codec="zstd", asbytes=True), "log.csv.zst"),
         "no-known-ending": written(tmp_path, text.replace(",", ";"), "u.data"),
+        "semicolons": written(tmp_path, semicolons, "german.csv"),
+        "json-lines": written(tmp_path, ROWS.write_ndjson(), "log.jsonl"),
+        "json-gzip": written(tmp_path, gzip.compress(ROWS.write_ndjson().encode()), "log.json.gz"),
+        "spark-csv": tmp_path / "spark" / "csv",
+        "spark-json": tmp_path / "spark" / "json",
+        "spark-parquet": tmp_path / "spark" / "parquet",
+        "sqlite": tmp_path / "log.sqlite",
+        "duckdb": tmp_path / "log.duckdb",
         "parquet": tmp_path / "log.parquet",
         "parquet-parts": tmp_path / "parquet_parts",
         "csv-parts": tmp_path / "csv_parts",
@@ -59,12 +81,24 @@ def sources(tmp_path):
         "polars": ROWS,
         "lazy": ROWS.lazy(),
         "pandas": ROWS.to_pandas(),
+        "arrow": arrow,
+        "duckdb-relation": duckdb.sql("SELECT * FROM arrow"),
     }
+
+
+def write_as_spark(folder, part):
+    """One more part of a folder of each kind, with what Spark puts beside the parts."""
+    for kind, write in (("csv", part.write_csv), ("json", part.write_ndjson), ("parquet", part.write_parquet)):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        name = f"part-0000{len(list((folder / kind).glob('part*')))}-8c41-c000.{kind}"
+        write(folder / kind / name)
+        (folder / kind / f".{name}.crc").write_bytes(b"crc\x00")
+        (folder / kind / "_SUCCESS").touch()
 
 
 KINDS = (
     "csv path-as-text tsv gzip zstandard no-known-ending parquet csv-parts list-of-parts recbole recbole-folder polars "
-    "lazy pandas"
+    "lazy pandas arrow duckdb-relation semicolons json-lines json-gzip spark-csv spark-json spark-parquet sqlite duckdb"
 )
 
 
@@ -76,6 +110,125 @@ def test_every_form_of_the_same_rows_gives_the_same_interactions(sources, kind):
     assert data.item_ids.to_list() == [10, 20, 30]
     assert data.false_positive.tolist() == [CLEAN, NOISY, NOISY]
     assert data.time.tolist() == [7, 8, 9]
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
+def test_text_that_is_not_utf_8_is_read_by_the_encoding_that_is_said(tmp_path, name, encoding):
+    text = "user,item,größe\nJürgen,30,3\nRené,10,1\n".encode(encoding)
+    path = written(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name)
+    data = read_interactions(path, encoding=encoding, false_positive='"größe" < 2')
+    assert data.to_frame().rows() == [("Jürgen", 30, False), ("René", 10, True)]
+
+
+def test_an_encoding_is_never_guessed(tmp_path):
+    path = written(tmp_path, "user,item\nJürgen,1\n".encode("latin-1"))
+    with pytest.raises(DataError, match="say in which encoding it is, such as encoding latin-1"):
+        read_interactions(path)
+    with pytest.raises(DataError, match="is no text in ascii"):
+        read_interactions(path, encoding="ascii")
+    with pytest.raises(ConfigError, match="'latin-one' is not known: give one such as latin-1"):
+        read_interactions(path, encoding="latin-one")
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        ["2024-03-01T10:00:00Z", "2024-03-02T11:30:00.500Z"],
+        ["2024-03-01T12:00:00+02:00", "2024-03-02T11:30:00.5+00:00"],
+        ["2024-03-01 10:00:00", "2024-03-02 11:30:00.5"],
+        ["01.03.2024 10:00:00", "31.03.2024 11:30:00"],
+        ["1709287200", "1709379000"],
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_timestamps_may_be_text(tmp_path, moments, kind):
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 2], "timestamp": moments})
+    path = tmp_path / f"log.{kind}"
+    frame.write_csv(path) if kind == "csv" else frame.write_ndjson(path)
+    time = read_interactions(path).time
+    assert time[0] in (1709287200, 1709287200_000_000)
+    assert time[1] > time[0]
+
+
+def test_json_lines_may_leave_keys_out_and_parts_may_too(tmp_path):
+    written(tmp_path, '{"user": 1, "item": "a"}\n{"user": 2, "item": "b", "rating": 1}\n', "0.json")
+    written(tmp_path, '{"user": 3, "item": "c"}\n', "1.json")
+    data = read_interactions(tmp_path, false_positive="rating < 3")
+    assert data.to_frame().rows() == [(1, "a", None), (2, "b", True), (3, "c", None)]
+
+
+def test_json_that_is_no_lines_of_objects_is_refused_in_one_line(tmp_path):
+    for text in ('[{"user": 1, "item": 2}]', "{broken", '{"user": 1}\n[2]\n'):
+        with pytest.raises(DataError) as error:
+            read_interactions(written(tmp_path, text, "log.jsonl"))
+        assert "\n" not in str(error.value)
+
+
+EVENTS = pl.DataFrame(
+    {
+        "user": ["ann", "ann", "ann", "bob", "bob", "cy"],
+        "item": ["tea", "tea", "cup", "tea", "tea", "jam"],
+        "event": ["view", "purchase", "view", "purchase", "return", "return"],
+    }
+)
+
+
+def test_in_a_log_of_events_a_rule_says_which_rows_are_interactions(caplog):
+    data = read_interactions(EVENTS, positive="event in ('purchase')")
+    assert pairs(data) == [("ann", "tea"), ("bob", "tea")]
+    assert data.item_ids.to_list() == ["tea"]
+    assert "2 of 6 rows are interactions by 'event in ('purchase')'" in caplog.text
+
+
+def test_a_row_that_is_no_interaction_can_tell_that_a_pair_is_noise_but_makes_none():
+    data = read_interactions(EVENTS, positive="event = 'purchase'", false_positive="event = 'return'")
+    assert data.to_frame().rows() == [("ann", "tea", False), ("bob", "tea", True)]
+
+
+def test_events_are_weighed_by_an_expression():
+    weight = "case event when 'purchase' then 3 when 'view' then 0.5 end"
+    data = read_interactions(EVENTS, positive="event in ('purchase', 'view')", weight=weight)
+    assert data.to_frame().rows() == [("ann", "tea", 3.5), ("ann", "cup", 0.5), ("bob", "tea", 3.0)]
+
+
+def test_a_row_that_only_tells_noise_weighs_nothing():
+    rules = {"positive": "event = 'purchase'", "false_positive": "event = 'return'"}
+    data = read_interactions(EVENTS, **rules, weight="case event when 'purchase' then 2 else 7 end")
+    assert data.weight.tolist() == [2, 2]
+
+
+def test_parts_of_a_split_each_keep_their_interactions(tmp_path):
+    split = load_split(EVENTS[:3], validation=EVENTS[3:5], test=EVENTS[:2], positive="event = 'purchase'", check=False)
+    assert [len(part) for part in (split.train, split.validation, split.test)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"positive": "event = 'buy'"}, "finds no interaction in 6 rows"),
+        ({"positive": "evnt = 'buy'"}, "did you mean 'event'"),
+        ({"weight": "evnt"}, "did you mean 'event'"),
+        ({"weight": "case evnt when 'view' then 1 else 2 end"}, "did you mean 'event'"),
+        ({"weight": "case event when 'view' then 1 end"}, "is missing in 4 of 6 rows"),
+        ({"weight": "case event when 'view' then 1 else -1 end"}, "give finite numbers from 0"),
+        ({"weight": "lower(event)"}, "holds String: give numbers"),
+        ({"weight": "event + 1"}, "the weight 'event \\+ 1' "),
+    ],
+)
+def test_rules_that_do_not_fit_the_events_are_refused(options, reason):
+    with pytest.raises(DataError, match=reason) as error:
+        read_interactions(EVENTS, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_dwell_in_milliseconds_and_in_seconds_mark_the_same():
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "dwell_ms": [9_000, 11_000]})
+    flags = [read_interactions(frame, false_positive=rule).false_positive.tolist() for rule in RULES_OF_DWELL]
+    assert flags == [[NOISY, CLEAN]] * 2
+
+
+RULES_OF_DWELL = ("dwell_ms < 10000", "dwell_ms / 1000 < 10")
 
 
 def test_a_folder_of_parquet_parts_is_read_to_the_bottom(sources):

@@ -10,11 +10,12 @@ import polars as pl
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.reading.dates import parsed_dates
-from recsieve.data.reading.delimited import typed
+from recsieve.data.reading.delimited import typed, with_decimal_points
+from recsieve.data.reading.file_format import AS_FOUND, Format
 from recsieve.data.reading.ids import as_ids, refuse_missing, text_numbered
 from recsieve.data.reading.tables import Source, Table, open_table, readable
 from recsieve.data.rules import columns_of
-from recsieve.errors import DataError, did_you_mean
+from recsieve.errors import ConfigError, DataError, did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -38,17 +39,31 @@ _TIME_NAMES = "timestamp time date datetime"
 
 @dataclass(frozen=True)
 class Names:
-    """The columns that the caller named, None for what is to be guessed, and the rule for false positives."""
+    """The columns that the caller named, None for what is to be guessed, and the rules over columns.
+
+    `positive` says which rows are interactions, `false_positive` which of them are noise; `weight` is a column or an
+    expression over columns.
+    """
 
     user: str | None = None
     item: str | None = None
     false_positive: str | None = None
     time: str | None = None
     weight: str | None = None
+    positive: str | None = None
 
     @property
     def asked(self) -> list[str]:
         return [name for name in (self.user, self.item, self.time, self.weight) if name is not None]
+
+    def weight_rule(self, columns: list[str]) -> str | None:
+        """The weight, if it is no column but an expression over some."""
+        if self.weight is None or self.weight in columns:
+            return None
+        try:
+            return self.weight if columns_of(self.weight) != [self.weight] else None
+        except ConfigError:  # taken for the name of a column that is not there
+            return None
 
 
 @dataclass(frozen=True)
@@ -61,14 +76,14 @@ class Rows:
     is_clean: bool = False
 
 
-def read_rows(source: Source, names: Names, header: bool | None = None, group: Communicator = SINGLE_PROCESS) -> Rows:
+def read_rows(source: Source, names: Names, form: Format = AS_FOUND, group: Communicator = SINGLE_PROCESS) -> Rows:
     """Read from a source the columns that matter, each in its final type; in a group, the rows of this rank's users."""
-    table = open_table(source, header, names.asked)
+    table = open_table(source, form, names.asked)
     with readable(table.name):
         schema = table.rows.collect_schema()
     columns = schema.names()
     meaning = find_columns(columns, names, table.name)
-    signals = [name for name in _signals(names, table) if name in columns]
+    signals = [name for name in _signals(names, table, columns) if name in columns]
     wanted = {role: pl.col(name) for role, name in meaning.items()}
     for role in (USER, ITEM):
         if schema[meaning[role]] == pl.String and not table.text_files:
@@ -117,8 +132,8 @@ def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]
     found = {
         USER: names.user or _guess(columns, _USER_NAMES),
         ITEM: names.item or _guess(columns, _ITEM_NAMES),
-        TIME: names.time or _guess(columns, _TIME_NAMES),
-        WEIGHT: names.weight,
+        TIME: names.time or guess_time(columns),
+        WEIGHT: None if names.weight_rule(columns) else names.weight,
     }
     for role in (USER, ITEM):
         if found[role] is None:
@@ -133,6 +148,11 @@ def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]
     if meaning[USER] == meaning[ITEM]:
         raise DataError(f"'{meaning[USER]}' cannot be both the user and the item: give user= and item= two columns.")
     return meaning
+
+
+def guess_time(columns: list[str]) -> str | None:
+    """The column that is called as one of times is, if there is one."""
+    return _guess(columns, _TIME_NAMES)
 
 
 def guess_user(columns: list[str]) -> str | None:
@@ -150,11 +170,11 @@ def _guess(columns: list[str], known: str) -> str | None:
     return next((bare[name] for name in known.split() if name in bare), None)
 
 
-def _signals(names: Names, table: Table) -> list[str]:
-    """The columns from which false positives are told."""
-    if names.false_positive is not None:
-        return columns_of(names.false_positive)
-    return ["rating"] if table.is_authors else [OWN_FLAG]
+def _signals(names: Names, table: Table, columns: list[str]) -> list[str]:
+    """The columns that rules ask about; without one for false positives, the column that tells them."""
+    rules = (names.false_positive, names.positive, names.weight_rule(columns))
+    told = [] if names.false_positive is not None else ["rating"] if table.is_authors else [OWN_FLAG]
+    return list(dict.fromkeys([*told, *(name for rule in rules if rule is not None for name in columns_of(rule))]))
 
 
 def _collect(table: Table, wanted: list[pl.Expr]) -> pl.DataFrame:
@@ -202,10 +222,10 @@ def _in_final_types(
     where = {role: f"the {role[1:]} (column '{name}' of {table.name})" for role, name in meaning.items()}
     ids = [as_ids(frame[role], where[role], from_text) for role in (USER, ITEM)]
     if from_text:
-        frame = frame.with_columns(typed(column) for column in frame.drop(USER, ITEM) if column.dtype == pl.String)
+        frame = frame.with_columns(_from_text(column) for column in frame.drop(USER, ITEM) if column.dtype == pl.String)
     frame = frame.with_columns(ids)
     if WEIGHT in meaning:
-        frame = frame.with_columns(_as_weight(frame[WEIGHT], where[WEIGHT]))
+        frame = frame.with_columns(as_weight(frame[WEIGHT], where[WEIGHT]))
     if TIME not in meaning:
         return frame
     try:
@@ -217,7 +237,12 @@ def _in_final_types(
         return frame.drop(TIME)
 
 
-def _as_weight(column: pl.Series, what: str) -> pl.Series:
+def _from_text(column: pl.Series) -> pl.Series:
+    return with_decimal_points(typed(column))
+
+
+def as_weight(column: pl.Series, what: str) -> pl.Series:
+    """Numbers as weights, if they can be; `what` names the column in errors."""
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise DataError(f"{what} holds {column.dtype}: give numbers from 0.")
     refuse_missing(column, what)
@@ -231,6 +256,8 @@ def _as_weight(column: pl.Series, what: str) -> pl.Series:
 def _as_time(column: pl.Series, what: str, group: Communicator) -> pl.Series:
     """Times as whole numbers: microseconds for dates, rounded for numbers."""
     refuse_missing(column, what)
+    if column.dtype == pl.String:
+        column = typed(column)  # seconds may be written as text too
     if column.dtype == pl.String:
         column = parsed_dates(column, what, group)
     if column.dtype == pl.Date:

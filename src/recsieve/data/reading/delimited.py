@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import logging
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 
+from recsieve.data.reading.file_format import AS_FOUND, Format
 from recsieve.errors import DataError
 
 SEPARATORS = "\t,;|"
 MISSING = ("", "na", "n/a", "nan", "null", "none", "\\n")  # in lower case
 _LINES_TO_LOOK_AT = 50
+_DECIMAL_COMMA = r"^[+-]?\d+(,\d+)?$"
+_MAYBE_THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # 1,234: a thousand and more to some, little more than one to others
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -25,22 +33,24 @@ class TextFile:
     separator: str
     names: list[str]
     lines_above: int  # the header and what is blank above the first row
+    content: bytes | None = None  # in UTF-8, where the file is not
 
     @classmethod
-    def look_at(cls, path: Path, header: bool | None = None, asked: Collection[str] = ()) -> TextFile:
+    def look_at(cls, path: Path, form: Format = AS_FOUND, asked: Collection[str] = ()) -> TextFile:
         """Read off the first lines which separator a file has and whether it starts with a header."""
-        lines = _first_lines(path)
+        content = None if form.encoding is None else transcoded(path, form.encoding)
+        lines = _first_lines(path, content)
         separator = find_separator([line for line in lines if line.strip()])
         filled = [number for number, line in enumerate(lines) if line.strip()]
         cells = _cells(lines[filled[0]], separator, path)
-        has_header = header if header is not None else looks_like_header(cells, asked)
+        has_header = form.header if form.header is not None else looks_like_header(cells, asked)
         names = _distinct_names(cells) if has_header else [f"column_{number}" for number in range(1, len(cells) + 1)]
-        return cls(path, separator, names, lines_above=[*filled, len(lines)][has_header])
+        return cls(path, separator, names, [*filled, len(lines)][has_header], content)
 
     def scan(self) -> pl.LazyFrame:
         """Open the file lazily, every cell a string; a blank line is a row of nulls."""
         return pl.scan_csv(
-            self.path,
+            _readable(self.path, self.content),
             has_header=False,
             skip_lines=self.lines_above,
             separator=self.separator,
@@ -75,7 +85,9 @@ class TextFile:
             )
 
     def _lines(self) -> pl.LazyFrame:
-        lines = pl.scan_lines(self.path, glob=False, row_index_name="number", row_index_offset=1)
+        lines = pl.scan_lines(
+            _readable(self.path, self.content), glob=False, row_index_name="number", row_index_offset=1
+        )
         return lines.filter(pl.col("number") > self.lines_above)
 
 
@@ -112,8 +124,52 @@ def typed(text: pl.Series) -> pl.Series:
     return lower == "true" if lower.is_in(["true", "false"]).all() else text
 
 
-def _first_lines(path: Path) -> list[str]:
-    head = pl.scan_lines(path, glob=False).head(_LINES_TO_LOOK_AT).collect().to_series()
+def with_decimal_points(column: pl.Series) -> pl.Series:
+    """Text such as `3,5` as numbers, where the rows tell that its commas mark decimals; what is done is said."""
+    numbers = comma_numbers(column)
+    if numbers is None:
+        return column
+    first = column.filter(column.str.contains(",", literal=True).fill_null(False))[0]
+    what = f"the column '{column.name}' holds numbers such as '{first.strip()}'"
+    if numbers.dtype == pl.String:
+        logger.warning("%s, whose comma may mark decimals or thousands: left as text; write a point", what)
+    else:
+        logger.warning("%s, read with a decimal comma", what)
+    return numbers
+
+
+def comma_numbers(column: pl.Series) -> pl.Series | None:
+    """Text with decimal commas as numbers, or as it is if they may mark thousands; None: it has no such commas."""
+    if column.dtype != pl.String:
+        return None
+    stripped = column.str.strip_chars()
+    cells = stripped.set(stripped.str.to_lowercase().is_in(MISSING), None)
+    with_comma = cells.filter(cells.str.contains(",", literal=True).fill_null(False))
+    if with_comma.is_empty() or not cells.str.contains(_DECIMAL_COMMA).all():
+        return None
+    if with_comma.str.contains(_MAYBE_THOUSANDS).all():
+        return column
+    return cells.str.replace(",", ".", literal=True).cast(pl.Float64)
+
+
+def transcoded(path: Path, encoding: str) -> bytes:
+    """The text of a file, plain or .gz, in UTF-8."""
+    if path.suffix.lower() == ".zst":
+        raise DataError(f"{path} is compressed, and its encoding is {encoding}: unpack it, or write it in UTF-8.")
+    packed = path.read_bytes()
+    raw = gzip.decompress(packed) if path.suffix.lower() == ".gz" else packed
+    try:
+        return raw.decode(encoding).encode()
+    except UnicodeError as error:
+        raise DataError(f"{path} is no text in {encoding} ({error}): give the encoding it was written in.") from error
+
+
+def _readable(path: Path, content: bytes | None) -> Path | BytesIO:
+    return path if content is None else BytesIO(content)
+
+
+def _first_lines(path: Path, content: bytes | None) -> list[str]:
+    head = pl.scan_lines(_readable(path, content), glob=False).head(_LINES_TO_LOOK_AT).collect().to_series()
     lines = [line.strip("\r\n\ufeff") for line in head]
     if not any(line.strip() for line in lines):
         raise DataError(f"{path} is empty: give a file with one interaction a line.")

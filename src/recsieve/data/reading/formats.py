@@ -11,13 +11,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.data.interactions import CLEAN, UNLABELLED, Interactions
-from recsieve.data.labelling import false_positive_flags, is_zero_or_one, refuse_unknown_column, yes_or_no
-from recsieve.data.reading.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, read_rows
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
+from recsieve.data.labelling import false_positive_flags, is_zero_or_one, marked, refuse_unknown_column, yes_or_no
+from recsieve.data.reading.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, as_weight, read_rows
+from recsieve.data.reading.file_format import Format
 from recsieve.data.reading.ids import encode_ids, ids_as_codes
 from recsieve.data.reading.tables import Source, readable
 from recsieve.data.repeats import check_repeats, merge_and_count
-from recsieve.data.rules import columns_of
+from recsieve.data.rules import columns_of, parse_rule
+from recsieve.errors import DataError
 
 logger = logging.getLogger(__name__)
 
@@ -30,20 +32,27 @@ def read_interactions(
     false_positive: str | None = None,
     time: str | None = None,
     weight: str | None = None,
+    positive: str | None = None,
     header: bool | None = None,
+    encoding: str | None = None,
+    query: str | None = None,
     repeats: str | None = None,
 ) -> Interactions:
     """Read interactions from a file, a folder of parts or a data frame, with repeated pairs merged.
 
-    `source` is CSV or TSV (also .gz, .zst), Parquet, a folder of either, a RecBole .inter file, a file of the paper's
-    authors, or a data frame (polars, pandas, Arrow and others). `user`, `item` and `time` name columns, and are guessed
-    if left out.
+    `source` is CSV or TSV (also .gz, .zst), JSON lines, Parquet, a folder of one of these, a SQLite or DuckDB file, a
+    RecBole .inter file, a file of the paper's authors, or a data frame (polars, pandas, Arrow, DuckDB and others).
+    `user`, `item` and `time` name columns, and are guessed if left out; `weight` is a column or an SQL expression, such
+    as `case event when 'purchase' then 3 else 1 end`.
     `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
-    with yes and no is believed. `header` overrules what the first line looks like. `repeats` says what a repeated
-    pair is (see `merge_repeats`): "any" if left out and the rule asks about text (`event = 'return'`), else "all".
+    with yes and no is believed. `positive` is one that says which rows of a log of events are interactions, such as
+    `event in ('purchase')`; a row that is none can still say of a pair that it is noise.
+    `header` overrules what the first line looks like, `encoding` is that of text that is not UTF-8, and `query` the one
+    SELECT to ask a database. `repeats` says what a repeated pair is (see `merge_repeats`): "any" if left out and the
+    rule asks about text (`event = 'return'`), else "all".
     """
-    names = Names(user, item, false_positive, time, weight)
-    encoded, repeats = read_parts([source], names, header, repeats)
+    names = Names(user, item, false_positive, time, weight, positive)
+    encoded, repeats = read_parts([source], names, Format(header, encoding, query), repeats)
     data, merging = merge_and_count(encoded.pop(), repeats)
     if merging.rows:
         logger.warning("%s rows repeat a pair of user and item: each pair was made one row.", f"{merging.rows:,}")
@@ -55,15 +64,15 @@ def read_interactions(
 def read_parts(
     sources: Sequence[Source],
     names: Names,
-    header: bool | None,
+    form: Format,
     repeats: str | None,
     group: Communicator = SINGLE_PROCESS,
 ) -> tuple[list[Interactions], str]:
     """Read sources, coded over the same ids but row by row as they stand, and say how their repeats are to merge."""
     check_repeats(repeats)
-    parts = [read_rows(source, names, header, group) for source in sources]
+    parts = [read_rows(source, names, form, group) for source in sources]
     repeats = repeats or _usual_repeats(parts, names.false_positive)
-    return encode(parts, names.false_positive, group), repeats
+    return encode(parts, names, group), repeats
 
 
 def _usual_repeats(parts: list[Rows], rule: str | None) -> str:
@@ -73,21 +82,27 @@ def _usual_repeats(parts: list[Rows], rule: str | None) -> str:
     return "any" if any(isinstance(kind, pl.String | pl.Categorical | pl.Enum) for kind in kinds) else "all"
 
 
-def encode(parts: list[Rows], rule: str | None, group: Communicator = SINGLE_PROCESS) -> list[Interactions]:
+def encode(parts: list[Rows], names: Names, group: Communicator = SINGLE_PROCESS) -> list[Interactions]:
     """Code the rows of all parts over the same users and items, on all ranks, row by row as they stand."""
     with readable("the parts together"):
         frame = pl.concat(_with_ids_of_one_type([part.frame for part in parts]), how="diagonal_relaxed")
-    flags = _flags(frame, parts, rule, group)
+    flags = _flags(frame, parts, names.false_positive, group)
+    heights = [part.frame.height for part in parts]
+    positive = None
+    if names.positive is not None:
+        positive = _marks(frame, names.positive, parts, group)
+        kept = _of_positive_pairs(frame, flags, positive, names.positive, group)
+        heights = [int(some.sum()) for some in np.split(kept, np.cumsum(heights)[:-1])]
+        frame, flags, positive = frame.filter(kept), flags[kept], positive[kept]
     authors = all(part.is_authors for part in parts)
     users, user_ids = ids_as_codes(frame[USER], "user", group) if authors else encode_ids(frame[USER], group)
     items, item_ids = ids_as_codes(frame[ITEM], "item", group) if authors else encode_ids(frame[ITEM], group)
-    weight = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
+    weight = _weight(frame, parts, names, positive)
     # A time that was guessed may be there in some parts only, which is as good as none.
     time = frame[TIME].to_numpy() if group.all(TIME in frame.columns and not frame[TIME].has_nulls()) else None
     rows = frame[ROW].cast(pl.Int64).to_numpy() if ROW in frame.columns else None
     data = Interactions(users, items, user_ids, item_ids, flags, weight, time, rows, group)
-    ends = np.cumsum([part.frame.height for part in parts])
-    sliced = [data.take(slice(end - part.frame.height, end)) for part, end in zip(parts, ends, strict=True)]
+    sliced = [data.take(slice(end - height, end)) for height, end in zip(heights, np.cumsum(heights), strict=True)]
     return [_without_empty_flags(part) for part in sliced]
 
 
@@ -116,6 +131,43 @@ def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Comm
         flags = false_positive_flags(frame, rule, group).copy()
     flags[clean] = CLEAN
     return flags
+
+
+def _marks(frame: pl.DataFrame, rule: str, parts: list[Rows], group: Communicator) -> NDArray[np.bool_]:
+    for name in columns_of(rule):
+        refuse_unknown_column(rule, name, frame.columns if name in frame.columns else parts[0].source_columns)
+    return marked(frame, rule, group).fill_null(False).to_numpy()
+
+
+def _of_positive_pairs(
+    frame: pl.DataFrame, flags: NDArray[np.int8], positive: NDArray[np.bool_], rule: str, group: Communicator
+) -> NDArray[np.bool_]:
+    """Which rows count: those that are interactions, and those that tell of the same pair that it is noise."""
+    n_rows, n_positive = group.total(frame.height), group.total(int(positive.sum()))
+    if n_positive == 0:
+        raise DataError(f"the rule '{rule}' finds no interaction in {n_rows:,} rows: look at what its columns hold.")
+    if n_positive < n_rows:
+        logger.warning("%s of %s rows are interactions by '%s'", f"{n_positive:,}", f"{n_rows:,}", rule)
+    pairs = frame.select(USER, ITEM).with_columns(positive=positive)
+    of_positive = pairs.select(pl.col("positive").any().over(USER, ITEM)).to_series().to_numpy()
+    return np.asarray(positive | ((flags == NOISY) & of_positive))
+
+
+def _weight(
+    frame: pl.DataFrame, parts: list[Rows], names: Names, positive: NDArray[np.bool_] | None
+) -> NDArray[np.float32] | None:
+    """The given weights, by column or expression; a row that is no interaction weighs nothing."""
+    rule = names.weight_rule(parts[0].source_columns)
+    if rule is None:
+        weight = frame[WEIGHT] if WEIGHT in frame.columns else None
+    else:
+        for name in columns_of(rule):
+            refuse_unknown_column(rule, name, frame.columns if name in frame.columns else parts[0].source_columns)
+        with readable(f"the weight '{rule}'"):
+            weight = as_weight(frame.select(parse_rule(rule)).to_series(), f"the weight '{rule}'")
+    if weight is None:
+        return None
+    return weight.to_numpy() if positive is None else weight.to_numpy() * positive
 
 
 def _authors_rule(frame: pl.DataFrame, parts: list[Rows], group: Communicator) -> str | None:

@@ -1,0 +1,31 @@
+"""The one place where what a library raises over a file becomes an error of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from polars.exceptions import PanicException
+
+from recsieve.errors import RecsieveError, RunError
+
+
+@contextmanager
+def reading(path: Path, what: str = "of recsieve", advice: str = "train anew in another folder") -> Iterator[None]:
+    """Tell whatever goes wrong with the contents of a file, or of a folder, in one line that names it.
+
+    A stranger's file can make a library raise anything, so no list of exceptions would be long enough.
+    """
+    try:
+        yield
+    except (RecsieveError, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        missing = Path(error.filename or path)
+        raise RunError(
+            f"{missing.parent} lacks {missing.name}: the run is not finished, or a file was removed."
+        ) from None
+    except (Exception, PanicException) as error:
+        reason = str(error).splitlines()[0][:300] if str(error).strip() else type(error).__name__
+        raise RunError(f"{path} is damaged or not {what} ({reason}): {advice}.") from None

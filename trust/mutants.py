@@ -1,0 +1,144 @@
+"""`python -m trust.mutants [MINUTES]`: small changes to losses, denoisers and metrics, and whether the tests notice.
+
+mutmut knows the changes. Its own runner copies the whole project and rewrites every function, compiled ones too, so
+here each mutant is a process that imports one changed module and runs the tests of it (decision 20). They come in an
+order drawn once; those that fit into the time are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder, SourceLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import libcst as cst
+from mutmut.mutation.file_mutation import create_mutations, deep_replace
+
+ROOT = Path(__file__).parents[1]
+RESULT = Path(__file__).parent / "results" / "mutants.json"
+SOURCE = ROOT / "src" / "recsieve"
+TESTS = {
+    "losses.py": ["tests/test_losses.py"],
+    "evaluation/metrics.py": ["tests/evaluation/test_metrics.py", "tests/trust/test_metrics.py"],
+    **{
+        f"objectives/{name}.py": ["tests/objectives", "tests/contracts/test_objectives.py"]
+        for name in ("bce", "bpr", "hinge", "softmax", "square")
+    },
+    **{
+        f"denoisers/{name}.py": ["tests/denoisers", "tests/contracts/test_denoisers.py", "tests/test_losses.py"]
+        for name in ("least_popular_drop", "negative_feedback", "random_drop", "reweighted", "schedule", "truncated")
+    },
+}
+LONGEST = 120  # seconds for the tests of a mutant; one that takes longer is noticed too
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed source file, and what the change is."""
+
+    file: str
+    code: str
+    was: str
+    became: str
+
+
+@dataclass(frozen=True)
+class Changed(MetaPathFinder, SourceLoader):
+    """Imports one module from other code than is in its file."""
+
+    module: str
+    mutant: Mutant
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        return spec_from_loader(name, self) if name == self.module else None
+
+    def get_filename(self, name: str) -> str:
+        return str(SOURCE / self.mutant.file)
+
+    def get_data(self, path: Any) -> bytes:
+        return self.mutant.code.encode()
+
+
+def mutants_of(file: str) -> list[Mutant]:
+    """All changes that mutmut knows for a file."""
+    module, mutations, *_ = create_mutations(file, (SOURCE / file).read_text(encoding="utf-8"))
+    found = []
+    for mutation in mutations:
+        changed = deep_replace(module, mutation.original_node, mutation.mutated_node)
+        assert isinstance(changed, cst.Module)
+        was, became = (_words(module, node) for node in (mutation.original_node, mutation.mutated_node))
+        found.append(Mutant(file, changed.code, was, became))
+    return found
+
+
+def _words(module: cst.Module, node: cst.CSTNode) -> str:
+    return " ".join(module.code_for_node(node).split())[:100]
+
+
+def is_noticed(mutant: Mutant, tests: Sequence[str]) -> bool:
+    """Whether a test fails in a process that has the mutant."""
+    child = os.fork()
+    if not child:
+        _test(mutant, tests)
+    end = time.monotonic() + LONGEST
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.02)
+    return os.waitstatus_to_exitcode(ended[1]) != 0
+
+
+def _test(mutant: Mutant, tests: Sequence[str]) -> None:
+    code = 1
+    try:
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        import pytest
+
+        module = "recsieve." + mutant.file.removesuffix(".py").replace("/", ".")
+        sys.meta_path.insert(0, Changed(module, mutant))
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *tests]))
+    finally:
+        os._exit(code)
+
+
+def main(words: list[str]) -> None:
+    minutes = float(words[0]) if words else 30.0
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # a compiled function would be that of the file
+    import hypothesis  # noqa: F401
+    import polars  # noqa: F401
+    import pytest  # noqa: F401
+    import torch  # noqa: F401
+
+    from recsieve.files import write_text
+
+    for name in [name for name in sys.modules if name.startswith("recsieve")]:
+        del sys.modules[name]  # a child has to import the changed one
+    mutants = [mutant for file in TESTS for mutant in mutants_of(file)]
+    Random(0).shuffle(mutants)
+    started, files = time.monotonic(), {file: {"mutants": 0, "killed": 0, "survivors": []} for file in TESTS}
+    for mutant in mutants:
+        if time.monotonic() - started > 60 * minutes:
+            break
+        noticed, counts = is_noticed(mutant, TESTS[mutant.file]), files[mutant.file]
+        counts["mutants"] += 1
+        counts["killed"] += noticed
+        counts["survivors"] += [] if noticed else [{"was": mutant.was, "became": mutant.became}]
+        total = {name: sum(one[name] for one in files.values()) for name in ("mutants", "killed")}
+        result = {"command": f"python -m trust.mutants {minutes:g}", "possible": len(mutants), **total, "files": files}
+        write_text(RESULT, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
