@@ -209,7 +209,7 @@ def _chosen(fitted, split, candidate, trust):
 
 
 def test_a_ranking_that_was_shifted_stays_so(old, log):
-    fitted = Recommender("ease").fit(old).shift_ranking(popularity=0.7)
+    fitted = Recommender("ease").fit(old).offset_scores(popularity=0.7)
     after = fitted.refresh(log)
     expected = 0.7 * torch.log1p(torch.from_numpy(after.split.train.item_counts()).float())
     assert torch.allclose(after.model.offset.item, expected, atol=1e-5)
