@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from recsieve import Recommender, split_interactions
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.denoisers import Truncated
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.models import EASE, GMF

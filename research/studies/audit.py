@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 
 from recsieve.audit import find_noisy_interactions
-from recsieve.audit.calibration import calibration
 from recsieve.audit.dynamics import Dynamics, observe_training
+from recsieve.audit.logistic import calibration
 from recsieve.cli.task_progress import task_progress
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.loading import load_log
@@ -68,7 +68,7 @@ class SeedTask:
         return all(path.exists() for path in self.files.values())
 
     def run(self, reporter: Reporter) -> None:
-        data = _load(self.source)
+        data = load_data(self.source)
         for done, (share, path) in enumerate(self.files.items(), start=1):
             if not path.exists():
                 write_result(path, _measure(data, self.folder / f"seed-{self.seed}", self.seed, share))
@@ -85,13 +85,13 @@ def run_study(
     tasks = [SeedTask(config.data, seed, folder) for seed in range(SEEDS)]
     run_all(tasks, config.workers, progress, most=len(LABELS), unit="audit", noun="seeds")
     rows = [json.loads(path.read_text(encoding="utf-8")) for task in tasks for path in task.files.values()]
-    facts = describe(_load(config.data))
+    facts = describe(load_data(config.data))
     result = how_made(config, command, started) | {"facts": facts, "top_share": TOP_SHARE, "rows": rows}
     write_result(out, result)
     return result
 
 
-def _load(source: DataSource) -> Interactions:
+def load_data(source: DataSource) -> Interactions:
     asked = ("user", "item", "false_positive", "time", "weight", "header", "repeats")
     columns = {name: getattr(source, name) for name in asked}
     return load_log(source.source, k_core=source.k_core, **columns)

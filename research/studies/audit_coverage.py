@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from recsieve.audit import find_noisy_interactions
-from recsieve.audit.share import LEVEL
+from recsieve.audit.summary import LEVEL
 from recsieve.data.interactions import UNLABELLED
 from recsieve.data.reading.formats import read_interactions
 from recsieve.experiments.study import write_result

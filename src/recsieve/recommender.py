@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from recsieve.audit.pair_noise import PairNoise
+from recsieve.audit.pairs import PairNoise
 from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.noise import logit_tensors
@@ -27,14 +26,15 @@ from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
-from recsieve.evaluation import Evaluation, evaluate, rank_items
+from recsieve.evaluation import Evaluation, evaluate
 from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
-from recsieve.recommendations.ranker import Ranked, Ranker
+from recsieve.recommendations.ranker import Ranker
 from recsieve.refitting import refit, take_up
+from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
 from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
 from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
 from recsieve.storage.damage import reading
@@ -114,6 +114,7 @@ class Recommender(Displayed):
         self.choice: Choice | None = None
         self.fitted_on: Stage = "train"  # what `model` was fitted on
         self.final: Scorer | None = None  # fitted on the whole log, the test too
+        self.refreshed: Refreshed | None = None  # what changed, where it is an earlier one with new data
         self._trust: Trust | None = None
         self._ranker: Ranker | None = None
         self._final_of: RunFolder | None = None  # where it is, if it was not read yet
@@ -313,6 +314,8 @@ class Recommender(Displayed):
         allow: Any = None,
         deny: Any = None,
         min_popularity: int = 0,
+        categories: Any = None,
+        per_category: int = 0,
         explain: int = 0,
     ) -> pl.DataFrame:
         """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
@@ -320,12 +323,13 @@ class Recommender(Displayed):
         `profiles` asks for users who were not fitted, by the items they met: lists of item ids (users are then
         numbered from 0), a mapping from user to items, or a frame with both. What a user has interacted with in any
         part of the split, or in their profile, is left out, unless `exclude_seen` is False. `allow` and `deny` are ids
-        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. A user who is not
-        in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular` true
-        and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items of
-        the profile that speak for the item most, and what each adds to its score.
+        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. With
+        `categories`, a mapping from item to category or a frame, a list has at most `per_category` of each. A user who
+        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
+        true and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items
+        of the profile that speak for the item most, and what each adds to its score.
         """
-        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity)
+        ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity, categories, per_category)
         if profiles is not None:
             if users is not None:
                 raise ConfigError("both users and profiles are given: ask for fitted users or for new ones.")
@@ -345,6 +349,44 @@ class Recommender(Displayed):
         frame = as_frame(ranker.similar(texts(items), k), ranker.items.ids, ranker.items.ids)
         return frame.select(item="user", similar="item", rank="rank", score="score")
 
+    def similar_users(self, users: Iterable[Any] | str | int, k: int = 10) -> pl.DataFrame:
+        """The k users who are most alike to each of some: columns user, similar, rank, score."""
+        ranker = self.ranker()
+        frame = as_frame(ranker.similar_users(texts(users), k), ranker.users.ids, ranker.users.ids)
+        return frame.select(user="user", similar="item", rank="rank", score="score")
+
+    def refresh(
+        self,
+        data: Split | Interactions | Source | None = None,
+        *,
+        forget: Any = None,
+        split: str = "random",
+        user: str | None = None,
+        item: str | None = None,
+        false_positive: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+        progress: Callable[[Event], None] | None = None,
+    ) -> Recommender:
+        """A recommender with new interactions, users and items in it, and without users to `forget`.
+
+        Ids stay. Models with vectors go on from them for a part of the epochs, those in closed form are solved again;
+        `refreshed` says what changed. New data is dealt out to the parts that there are, as `split` says.
+        """
+        names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
+        (model, own), served = self._fitted(), self.serving()
+        before = Fitted(
+            self.settings, own, model, None if served is model else served, self.fitted_on, self.selected["epoch"],
+            self.choice, self._trust, self._model, self._denoiser,
+        )  # fmt: skip
+        after, report = refresh(before, data, forgotten_ids(forget), names, split, progress)
+        other = copy(self)
+        other._forget()
+        other.split, other.model, other.final, other.fitted_on = after.split, after.model, after.final, after.fitted_on
+        other.choice, other._trust, other.selected = after.choice, after.trust, {"epoch": after.epochs}
+        other.refreshed = report
+        return other
+
     def ranker(self) -> Ranker:
         """What answers for the model to recommend with; made once for a model."""
         model, (_, split) = self.serving(), self._fitted()
@@ -358,13 +400,6 @@ class Recommender(Displayed):
         stage: Stage = self.fitted_on if self.final is None else "all"
         weighted = self.choice is not None and self.choice.chosen.candidate.specs[0].weighted
         return stage_data(split, stage, self._trust if weighted else None)
-
-    def lists_for(self, users: NDArray[np.int32], k: int, seen: CSR | None) -> pl.DataFrame:
-        """The k best items of users given by their codes, without what they have seen; as `recommend` gives them."""
-        _, split = self._fitted()
-        top, scores = rank_items(self.serving(), users, k, seen)
-        lists = Ranked(users, top, scores, np.zeros(len(users), bool))
-        return as_frame(lists, split.train.user_ids, split.train.item_ids)
 
     def seen(self) -> CSR:
         """What each user has in training and validation: what `evaluate` does not rank."""
@@ -399,9 +434,10 @@ class Recommender(Displayed):
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
     def choice_record(self) -> dict[str, Any]:
-        """What metrics.json says about what was fitted on what, and about the choice, if there was one."""
+        """What metrics.json says about what was fitted on what, about the choice, and what a refresh changed."""
         choice = {} if self.choice is None else {"choice": self.choice.as_dict()}
-        return {"fitted_on": self.fitted_on, **choice}
+        refreshed = {} if self.refreshed is None else {"refreshed": self.refreshed.as_dict()}
+        return {"fitted_on": self.fitted_on, **choice, **refreshed}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:

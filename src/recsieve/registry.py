@@ -14,10 +14,11 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Models, objectives or denoisers by name.
+    """Models, objectives, denoisers or checks by name.
 
-    Another package adds its own by an entry point in the group `recsieve.models`, `recsieve.objectives` or
-    `recsieve.denoisers`. It is imported when it is asked for, and never takes the place of one of ours.
+    Another package adds its own by an entry point in the group `recsieve.models`, `recsieve.objectives`,
+    `recsieve.denoisers` or `recsieve.checks`. It is imported when it is asked for, and never takes the place of one of
+    ours.
     """
 
     def __init__(self, kind: str, ours: Mapping[str, T]) -> None:

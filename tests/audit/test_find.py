@@ -137,3 +137,44 @@ def test_repeated_pairs_are_judged_once(regretful, monkeypatch):
 def test_a_handful_of_interactions_is_refused(regretful):
     with pytest.raises(DataError, match="at least 20"):
         find_noisy_interactions(regretful.take(slice(0, 5)))
+
+
+def test_scores_of_ones_own_find_what_nothing_else_shows(regretful, labels):
+    rng = np.random.default_rng(0)
+    data = labels(regretful, 0.33)
+    truth, hidden = regretful.is_false_positive, data.false_positive == UNLABELLED
+    telling = truth + rng.normal(0, 0.7, len(truth))
+    without = find_noisy_interactions(data, seed=0)
+    informed = find_noisy_interactions(data, scores=telling, seed=0)
+    found = [detection(audit.scores[hidden], truth[hidden])["roc_auc"] for audit in (without, informed)]
+    assert found[1] > found[0] + 0.05
+    assert "your scores" in informed.summary["evidence"]
+
+
+def test_scores_that_say_nothing_do_no_harm(regretful, labels, audited):
+    data = labels(regretful, 0.33)
+    hidden = data.false_positive == UNLABELLED
+    useless = find_noisy_interactions(data, scores=np.random.default_rng(1).random(len(data)), models=[], seed=0)
+    found = [detection(a.scores[hidden], regretful.is_false_positive[hidden])["roc_auc"] for a in (audited, useless)]
+    assert found[1] > found[0] - 0.02
+
+
+def test_without_labels_scores_of_ones_own_are_one_more_reason(regretful):
+    scores = np.zeros(len(regretful))
+    scores[7] = 1
+    audit = find_noisy_interactions(replace(regretful, false_positive=None), scores=scores, seed=0)
+    assert "your own score" in audit.table.filter(pl.col("row") == 7)["reason"][0]
+
+
+def test_scores_of_another_length_or_with_gaps_are_refused(regretful):
+    with pytest.raises(DataError, match="give one for each"):
+        find_noisy_interactions(regretful, scores=[0.5])
+    with pytest.raises(DataError, match="1 scores are missing"):
+        find_noisy_interactions(regretful, scores=np.where(np.arange(len(regretful)) == 3, np.nan, 0.5))
+
+
+def test_what_stands_out_beside_noise_has_tables_that_come_back(audited, tmp_path):
+    assert set(audited.checks) == {"bots", "bulk-buyers", "duplicates", "drift", "changed-items"}
+    audited.save(tmp_path)
+    again = Audit.load(tmp_path)
+    assert all(again.checks[name].equals(table) for name, table in audited.checks.items())

@@ -12,10 +12,10 @@ def world():
     n_users, n_items, n = 200, 100, 20_000
     design = Design(*(rng.normal(size=shape).astype(np.float32) for shape in [(200, 3), (100, 3), (200, 2), (100, 2)]))
     users, items = rng.integers(0, n_users, n).astype(np.int32), rng.integers(0, n_items, n).astype(np.int32)
-    logits = rng.normal(size=n).astype(np.float32)
+    logits = rng.normal(size=(n, 1)).astype(np.float32)
     of_users, of_items = rng.normal(0, 0.8, n_users), rng.normal(0, 0.4, n_items)
     product = design.user_factors[users, 0] * design.item_factors[items, 0]
-    truth = -1 + 0.5 * logits - 0.7 * design.items[items, 0] + 0.6 * product + of_users[users] + of_items[items]
+    truth = -1 + 0.5 * logits[:, 0] - 0.7 * design.items[items, 0] + 0.6 * product + of_users[users] + of_items[items]
     noise = rng.random(n) < expit(truth)
     return design, users, items, logits, noise, truth, of_users
 
@@ -23,7 +23,7 @@ def world():
 def test_known_effects_and_variances_are_found_again(world):
     design, users, items, logits, noise, truth, of_users = world
     model = fit_mixed_model(design, users, items, logits, noise)
-    assert model.slope == pytest.approx(0.5, abs=0.07)
+    assert model.slopes[0] == pytest.approx(0.5, abs=0.07)
     assert np.corrcoef(model.user_effects, of_users)[0, 1] > 0.9
     assert np.sqrt(model.variances["user"]) == pytest.approx(0.8, abs=0.15)
     assert np.sqrt(model.variances["item"]) == pytest.approx(0.4, abs=0.15)

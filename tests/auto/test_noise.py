@@ -1,7 +1,6 @@
 import numpy as np
 
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.auto.noise import NoiseEstimate, by_popularity, visible
 from recsieve.data.interactions import UNLABELLED
 

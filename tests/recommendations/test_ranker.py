@@ -107,6 +107,39 @@ def test_rare_items_are_left_out_if_asked_for(ease, split):
         ease.recommend(min_popularity=-1)
 
 
+def test_no_more_of_a_category_than_allowed_and_the_best_of_each(ease, tmp_path):
+    category = {f"i{number}": f"c{number % 4}" for number in range(36)}  # the last items have none
+    everything = ease.recommend(k=40)
+    limited = ease.recommend(k=9, categories=category, per_category=2)
+    for user in ("u1", "u7", "u30"):
+        taken, expected = {}, []
+        for item in items_of(everything, user):
+            of = category.get(item)
+            taken[of] = taken.get(of, 0) + 1
+            if of is None or taken[of] <= 2:
+                expected.append(item)
+        assert items_of(limited, user) == expected[:9]
+    (tmp_path / "items.csv").write_text("item,category\n" + "".join(f"{i},{c}\n" for i, c in category.items()))
+    assert ease.recommend(k=9, categories=tmp_path / "items.csv", per_category=2).equals(limited)
+    profile = ease.recommend(profiles=[["i1"]], k=9, categories=dict.fromkeys(category, "all"), per_category=1)
+    assert len([item for item in profile["item"] if item in category]) == 1
+    with pytest.raises(ConfigError, match="give both"):
+        ease.recommend(per_category=2)
+
+
+def test_users_alike_are_those_with_vectors_of_one_direction(ease, split):
+    ials = Recommender("ials", model_options={"factors": 8}).fit(split)
+    alike = ials.similar_users(["u3", "u4"], k=5)
+    vectors = torch.nn.functional.normalize(ials.model.users)
+    expected = [f"u{code}" for code in (vectors[3] @ vectors.T).argsort(descending=True).tolist() if code != 3][:5]
+    assert alike.filter(pl.col("user") == "u3")["similar"].to_list() == expected
+    assert alike.columns == ["user", "similar", "rank", "score"]
+    with pytest.raises(ConfigError, match="does not know which users are alike"):
+        ease.similar_users("u3")
+    with pytest.raises(DataError, match="not in the data"):
+        ials.similar_users("nobody")
+
+
 @given(st.data())
 def test_a_mask_gives_the_list_of_whatever_is_left(data):
     n_items, tile = data.draw(st.integers(1, 40)), data.draw(st.booleans())

@@ -11,6 +11,7 @@ import pytest
 
 from recsieve.communicator import Communicator
 from recsieve.errors import ConfigError, RunError
+from recsieve.recommendations.filters import Filters
 from recsieve.recommender import Recommender
 from recsieve.serving import list_folder
 from recsieve.serving.list_folder import ABOUT, part_path, write_lists
@@ -46,10 +47,19 @@ def is_what_recommend_gives(folder, run, **options):
 
 @pytest.mark.parametrize("exclude_seen", [True, False])
 def test_the_parts_together_are_what_recommend_gives(run, tmp_path, exclude_seen):
-    lists = write_lists(run, tmp_path / "lists", 3, exclude_seen=exclude_seen)
+    lists = write_lists(run, tmp_path / "lists", 3, filters=Filters(exclude_seen))
     assert is_what_recommend_gives(tmp_path / "lists", run, exclude_seen=exclude_seen)
     assert len(parts(tmp_path / "lists")) == lists.n_parts > 2
     assert max(pl.read_parquet(part)["user"].n_unique() for part in parts(tmp_path / "lists")) == 7
+
+
+def test_filters_hold_in_every_part_and_lists_of_other_filters_do_not_get_mixed(run, tmp_path):
+    folder, categories = tmp_path / "lists", {f"i{number}": number % 3 for number in range(25)}
+    given = {"deny": {"u1": ["i1", "i2"]}, "min_popularity": 3, "categories": categories, "per_category": 1}
+    write_lists(run, folder, 3, filters=Filters(**given))
+    assert is_what_recommend_gives(folder, run, **given)
+    with pytest.raises(RunError, match="another filters"):
+        write_lists(run, folder, 3, filters=Filters(deny=["i1"]))
 
 
 def test_parts_that_are_there_are_kept_and_what_is_missing_is_written(run, tmp_path):
@@ -91,7 +101,7 @@ def test_lists_of_another_run_or_length_do_not_get_mixed(run, split, tmp_path):
     with pytest.raises(RunError, match="another k"):
         write_lists(run, folder, 4)
     with pytest.raises(RunError, match="another exclude_seen"):
-        write_lists(run, folder, 3, exclude_seen=False)
+        write_lists(run, folder, 3, filters=Filters(exclude_seen=False))
     Recommender(model="gmf", epochs=1, seed=1).fit(split).save(tmp_path / "other")
     with pytest.raises(RunError, match="another run"):
         write_lists(tmp_path / "other", folder, 3)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
+from benchmarks.http_fuzz import requests
 from recsieve import Recommender, split_interactions
 
 TOKEN = "a-token-of-tests"
@@ -153,23 +153,10 @@ def test_logs_have_no_ids(service):
     assert "secret" not in "".join(service.log)
 
 
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.sampled_from(["u1", "i1"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-ids = st.lists(st.sampled_from(["u1", "i1", "i2", "\ud800", "\0", 3]) | st.text(st.characters()), max_size=4)
-fields = {"users": ids, "profiles": st.lists(ids, max_size=3), "items": ids, "k": st.integers(-1, 1001), "user": ids,
-          "profile": ids, "allow": ids, "deny": st.dictionaries(st.sampled_from(["u1", "0"]), ids, max_size=2),
-          "explain": st.integers(0, 3), "most": st.integers(0, 3), "min_popularity": st.integers(-1, 9),
-          "exclude_seen": st.booleans()}  # fmt: skip
-nearly = st.fixed_dictionaries({}, optional={name: value | anything for name, value in fields.items()})
-
-
-@settings(max_examples=500, suppress_health_check=list(HealthCheck))
-@given(path=st.sampled_from(["/recommend", "/similar", "/explain", "/reload"]), body=nearly | anything)
-def test_no_request_brings_it_down(service, path, body):
-    status, found, _ = service.ask("POST", path, raw=json.dumps(body))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))  # `benchmarks.serving fuzz` sends 10,000
+@given(asked=requests)
+def test_no_request_brings_it_down(service, asked):
+    status, found, _ = service.ask("POST", asked[0], raw=json.dumps(asked[1]))
     assert status in (200, 400, 403, 422)
     assert status == 200 or re.fullmatch(r"[^\n]+", found["error"])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.pairs import PairScores
 from recsieve.data.interactions import Interactions
 from recsieve.data.statistics import fingerprint
 from recsieve.denoisers import KeepAll
@@ -39,6 +39,17 @@ class Run:
     scores: PairScores
     best_epoch: int
     curve: NDArray[np.float32]  # (epochs of CURVE, interactions that it judges)
+
+    def arrays(self) -> dict[str, NDArray]:
+        """What is kept of it."""
+        return {**self.scores.arrays(), "curve": self.curve, "best_epoch": np.array(self.best_epoch)}
+
+    @classmethod
+    def of(cls, arrays: dict[str, NDArray]) -> Run:
+        """A run that was kept."""
+        parts = dict(arrays)
+        curve, best_epoch = parts.pop("curve"), int(parts.pop("best_epoch"))
+        return cls(PairScores(**parts), best_epoch, curve)
 
 
 @dataclass(frozen=True)
@@ -81,19 +92,19 @@ def observe_training(
 ) -> Dynamics:
     """Train on all but one fold, for each, and on everything; runs found in the folder `cache` are taken from there."""
     fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % FOLDS).astype(np.int8)
-    keeper = _Keeper(cache, f"{fingerprint(replace(data, false_positive=None))} {seed}")
+    kept = Kept(cache, data, seed)
 
     def part(number: int) -> Callable[[float], None]:
         what = f"training {number + 1} of {FOLDS + 1}"
         return lambda done: progress(Advanced(what, number + done, FOLDS + 1))
 
-    def fold_run(number: int) -> Run:
-        return _fold_run(data, fold == number, _seed(seed, number), part(number))
+    def fold_run(number: int) -> dict[str, NDArray]:
+        return _fold_run(data, fold == number, _seed(seed, number), part(number)).arrays()
 
-    folds = [keeper.get(f"fold-{number}", partial(fold_run, number)) for number in range(FOLDS)]
+    folds = [Run.of(kept.get(f"fold-{number}", partial(fold_run, number))) for number in range(FOLDS)]
     epochs = int(np.median([run.best_epoch for run in folds]))
-    full = keeper.get("full", lambda: _full_run(data, epochs, _seed(seed, FOLDS), part(FOLDS)))
-    return Dynamics(fold, folds, full)
+    full = kept.get("full", lambda: _full_run(data, epochs, _seed(seed, FOLDS), part(FOLDS)).arrays())
+    return Dynamics(fold, folds, Run.of(full))
 
 
 def _seed(seed: int, run: int) -> int:
@@ -157,36 +168,30 @@ def _scores(model: GMF) -> PairScores:
     return PairScores(biases, np.zeros(model.n_items, np.float32), user_factors, item_factors)
 
 
-class _Keeper:
-    """Keeps finished runs in a folder, so that an audit that was stopped goes on with the next."""
+class Kept:
+    """Arrays that are kept in a folder, so that an audit that was stopped goes on with what comes next."""
 
-    def __init__(self, folder: Path | None, of: str) -> None:
-        self._folder, self._of = folder, of
+    def __init__(self, folder: Path | None, data: Interactions, seed: int) -> None:
+        self._folder = folder
+        self._of = "" if folder is None else f"2 {fingerprint(replace(data, false_positive=None))} {seed}"
 
-    def get(self, name: str, make: Callable[[], Run]) -> Run:
-        """The run that is kept, if it is of the same data and seed, or else a new one."""
+    def get(self, name: str, make: Callable[[], dict[str, NDArray]]) -> dict[str, NDArray]:
+        """What is kept under a name, if it is of the same data and seed, or else what is made."""
         if self._folder is None:
             return make()
         path = self._folder / f"{name}.safetensors"
-        run = self._read(path)
-        if run is None:
-            run = make()
-            self._write(path, run)
-        return run
+        arrays = self._read(path)
+        if arrays is None:
+            arrays = make()
+            with replacing(path) as temporary:
+                save_file(arrays, temporary, metadata={"of": self._of})
+        return arrays
 
-    def _write(self, path: Path, run: Run) -> None:
-        about = {"of": self._of, "best_epoch": str(run.best_epoch)}
-        with replacing(path) as temporary:
-            save_file({**run.scores.arrays(), "curve": run.curve}, temporary, metadata=about)
-
-    def _read(self, path: Path) -> Run | None:
+    def _read(self, path: Path) -> dict[str, NDArray] | None:
         try:
             with safe_open(path, framework="numpy") as file:
-                about = file.metadata()
-                if about.get("of") != self._of:
+                if (file.metadata() or {}).get("of") != self._of:
                     return None
-                arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
-                curve = arrays.pop("curve")
-                return Run(PairScores(**arrays), int(about["best_epoch"]), curve)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-            return None  # missing or damaged: trained again
+                return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
+        except (OSError, SafetensorError):
+            return None  # missing or damaged: made again

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import norm, rankdata, spearmanr
 
 from recsieve.audit.dynamics import Dynamics
-from recsieve.audit.profile_fit import profile_fit
 from recsieve.data.interactions import Interactions
 
 Floats = NDArray[np.float32]
+Columns = NDArray[np.float32]
 
 SIMILAR = 20  # groups of items of similar popularity
+USUAL = 5.0  # labels that the share of noise of all counts for in that of an item
+WEIGHT_OF_NONE = 0.05  # squared similarity that a lack of labelled items counts for
 MOSTLY_POPULARITY = 0.7  # a rank correlation from which a score is called mostly popularity
 
 
@@ -31,14 +35,35 @@ class Evidence:
     unfitting: Floats
     unexpected: Floats
     unfitting_in_profile: Floats  # share of the user's own interactions that fit better
+    given: Floats | None = None  # share with lower scores of the user's own, the higher the more suspicious
+    cross_fitted: Mapping[str, Floats] = field(default_factory=dict)  # scores of models that had not seen it
 
     def suspicion(self) -> Floats:
-        """The mean of the three shares: no one of them wins on every data set, and the mean is never far behind."""
-        return np.mean([self.unpopular, self.unfitting, self.unexpected], axis=0, dtype=np.float32)
+        """The mean of all shares: no one of them wins on every data set, and the mean is never far behind."""
+        shares = [self.unpopular, self.unfitting, self.unexpected]
+        return np.mean(shares if self.given is None else [*shares, self.given], axis=0, dtype=np.float32)
+
+    def further(self) -> Columns:
+        """What the labels may find useful beside the held-out logit, as normal scores: (interactions, columns)."""
+        shares = [share_below(scores) for scores in self.cross_fitted.values()]
+        if self.cross_fitted:
+            shares.append(1 - self.unfitting)
+        if self.given is not None:
+            shares.append(self.given)
+        return (
+            norm.ppf(np.stack(shares, axis=1)).astype(np.float32)
+            if shares
+            else np.empty((len(self.popularity), 0), np.float32)
+        )
 
 
-def gather_evidence(data: Interactions, dynamics: Dynamics) -> Evidence:
-    """Compute everything that needs no labels."""
+def gather_evidence(
+    data: Interactions,
+    dynamics: Dynamics,
+    cross_fitted: Mapping[str, Floats] | None = None,
+    given: NDArray | None = None,
+) -> Evidence:
+    """Compute everything that needs no labels, beside scores of other models and of the user's own."""
     popularity = data.item_counts()[data.items].astype(np.int32)
     fit, losses = profile_fit(data), dynamics.mean_held_out_loss()
     return Evidence(
@@ -51,7 +76,88 @@ def gather_evidence(data: Interactions, dynamics: Dynamics) -> Evidence:
         unfitting=share_below(-fit),
         unexpected=share_below(losses),
         unfitting_in_profile=_share_in_profile(data, fit),
+        given=None if given is None else share_below(given),
+        cross_fitted=cross_fitted or {},
     )
+
+
+def profile_fit(data: Interactions) -> Floats:
+    """The mean cosine similarity of an item with the user's other items, counted over the other users only.
+
+    Two items are alike if the same people have both. The user's own pairs are taken out of all counts: an item that
+    nobody else has together with theirs fits with 0, and so does the only item of a profile.
+    """
+    by_item = np.argsort(data.items, kind="stable")
+    item_offsets = np.concatenate([[0], np.cumsum(data.item_counts())])
+    fit = np.zeros(len(data), np.float32)
+    profiles = data.csr
+    _fit(profiles.offsets, profiles.items, item_offsets, data.users[by_item], by_item, fit)
+    return fit
+
+
+def neighbour_noise(data: Interactions, labelled: NDArray[np.int64]) -> Floats:
+    """The noise among the user's labelled items that are like the item, its own label left out.
+
+    A label counts by the square of the similarity of `profile_fit`, and by how far it is from what is usual for its
+    item; where nothing alike is labelled it is 0.
+    """
+    noise, items = data.is_false_positive[labelled], data.items[labelled]
+    counts, sums = np.bincount(items, minlength=data.n_items), np.bincount(items, noise, data.n_items)
+    usual = (sums + USUAL * noise.mean()) / (counts + USUAL)
+    residuals = np.full(len(data), np.nan, np.float32)
+    residuals[labelled] = noise - usual[items]
+    by_item, by_user = np.argsort(data.items, kind="stable"), np.lexsort((data.items, data.users))
+    item_offsets = np.concatenate([[0], np.cumsum(data.item_counts())])
+    found, profiles = np.zeros(len(data), np.float32), data.csr
+    _neighbours(profiles.offsets, profiles.items, item_offsets, data.users[by_item], by_item, residuals[by_user], found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _neighbours(offsets, profiles, item_offsets, item_users, rows, residuals, found):
+    """As `_fit`; residuals are in the order of the profiles, NaN where there is no label."""
+    n_items = len(item_offsets) - 1
+    together = np.zeros(n_items, np.int64)
+    scale = 1 / np.maximum(np.diff(item_offsets) - 1, 1).astype(np.float64)
+    for item in range(n_items):
+        for k in range(item_offsets[item], item_offsets[item + 1]):
+            user = item_users[k]
+            for j in range(offsets[user], offsets[user + 1]):
+                together[profiles[j]] += 1
+        for k in range(item_offsets[item], item_offsets[item + 1]):
+            user = item_users[k]
+            total, weight = 0.0, WEIGHT_OF_NONE
+            for j in range(offsets[user], offsets[user + 1]):
+                other = profiles[j]
+                if other != item and not np.isnan(residuals[j]):
+                    alike = (together[other] - 1) ** 2 * scale[other] * scale[item]
+                    total += alike * residuals[j]
+                    weight += alike
+            found[rows[k]] = total / weight
+        together[:] = 0
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _fit(offsets, profiles, item_offsets, item_users, rows, fit):
+    """One row of the item-item matrix at a time, so that memory grows with the items and not with their square."""
+    n_items = len(item_offsets) - 1
+    together = np.zeros(n_items, np.int64)
+    others = np.maximum(np.diff(item_offsets) - 1, 1).astype(np.float64)  # who have an item, but for the user
+    scale = 1 / np.sqrt(others)
+    for item in range(n_items):
+        for k in range(item_offsets[item], item_offsets[item + 1]):
+            user = item_users[k]
+            for j in range(offsets[user], offsets[user + 1]):
+                together[profiles[j]] += 1
+        for k in range(item_offsets[item], item_offsets[item + 1]):
+            user = item_users[k]
+            total = 0.0
+            for j in range(offsets[user], offsets[user + 1]):
+                other = profiles[j]
+                if other != item:
+                    total += (together[other] - 1) * scale[other]
+            fit[rows[k]] = total * scale[item] / max(1, offsets[user + 1] - offsets[user] - 1)
+        together[:] = 0
 
 
 def share_below(values: NDArray) -> Floats:

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.logistic import Prior, newton_step
+from recsieve.audit.pairs import PairScores
 
 Floats = NDArray[np.float64]
+Columns = NDArray[np.float32]  # (pairs, columns of their own)
 
 ROUNDS = 30
 TOLERANCE = 1e-3  # of a change that matters, in units of the logit
@@ -19,15 +21,18 @@ EFFECT_PRIOR = (0.5, 20.0)  # of users and of items
 SLOPE_PRIOR = (0.003, 1.0)  # of standardised evidence
 # Before any label is seen, what is unpopular or unexpected is thought to be noise a little more often: on all data that
 # was looked at it is, and a few labels would say the opposite by chance.
-LEANING = -0.15  # slope of popularity, and of the logit of a model that has not seen the interaction
+LEANING = (
+    -0.15
+)  # slope of popularity, and of the first column of a pair's own, the logit of a model that has not seen it
 MOST_FOR_SLOPES = 100_000  # labels: the slopes are few, and so many determine them
 
 
 @dataclass(frozen=True)
 class Design:
-    """What is known of a pair: columns of the user, of the item, products of two vectors, and a logit of its own.
+    """What is known of a pair: columns of the user, of the item, and products of two vectors.
 
-    All have about unit variance over the interactions, so that slopes can be compared.
+    Beside it stand columns of the pair's own: the logit of a model that has not seen it, and further evidence. All
+    have about unit variance over the interactions, so that slopes can be compared.
     """
 
     users: NDArray[np.float32]  # (users, columns)
@@ -35,29 +40,30 @@ class Design:
     user_factors: NDArray[np.float32]  # (users, factors)
     item_factors: NDArray[np.float32]  # (items, factors)
 
-    def columns(self, users: NDArray[np.int32], items: NDArray[np.int32], logits: NDArray[np.float32]) -> NDArray:
+    def columns(self, users: NDArray[np.int32], items: NDArray[np.int32], own: Columns) -> NDArray:
         """The matrix of the regression for some pairs, with a column of ones first."""
         products = self.user_factors[users] * self.item_factors[items]
         ones = np.ones((len(users), 1), np.float32)
-        return np.concatenate([ones, logits[:, None], self.users[users], self.items[items], products], axis=1)
+        return np.concatenate([ones, own, self.users[users], self.items[items], products], axis=1)
 
-    def groups(self) -> NDArray[np.int64]:
+    def groups(self, n_own: int) -> NDArray[np.int64]:
         """Which columns share a variance: −1 has none (the intercept); first columns are single facts, not vectors."""
         users, items = self.users.shape[1], self.items.shape[1]
         return np.array(
-            [-1, 0, 0, *[1] * (users - 1), 0, *[2] * (items - 1), *[3] * self.user_factors.shape[1]], np.int64
+            [-1, *[0] * n_own, 0, *[1] * (users - 1), 0, *[2] * (items - 1), *[3] * self.user_factors.shape[1]],
+            np.int64,
         )
 
-    def expected_slopes(self) -> Floats:
+    def expected_slopes(self, n_own: int) -> Floats:
         """What slopes are thought to be before any label is seen."""
-        slopes = np.zeros(len(self.groups()))
-        slopes[[1, 2 + self.users.shape[1]]] = LEANING
+        slopes = np.zeros(len(self.groups(n_own)))
+        slopes[[1, 1 + n_own + self.users.shape[1]]] = LEANING
         return slopes
 
     def scores(self, slopes: Floats) -> PairScores:
-        """What the columns contribute for any pair, without the logit of its own."""
-        users, items = self.users.shape[1], self.items.shape[1]
-        of_users, of_items, of_products = np.split(slopes[2:], [users, users + items])
+        """What the columns contribute for any pair, without those of its own."""
+        users, items, products = self.users.shape[1], self.items.shape[1], self.user_factors.shape[1]
+        of_users, of_items, of_products = np.split(slopes[-users - items - products :], [users, users + items])
         return PairScores(
             (slopes[0] + self.users @ of_users).astype(np.float32),
             (self.items @ of_items).astype(np.float32),
@@ -68,17 +74,17 @@ class Design:
 
 @dataclass(frozen=True)
 class MixedModel:
-    """The fitted effects; `fixed` is what the design contributes, `slope` that of a pair's own logit."""
+    """The fitted effects; `fixed` is what the design contributes, `slopes` those of a pair's own columns."""
 
     fixed: PairScores
-    slope: float
+    slopes: Floats
     user_effects: Floats
     item_effects: Floats
     variances: dict[str, float]
 
     @property
     def scores(self) -> PairScores:
-        """The logit of noise for any pair, without what its own logit contributes."""
+        """The logit of noise for any pair, without what its own columns contribute."""
         return PairScores(
             self.fixed.users + self.user_effects.astype(np.float32),
             self.fixed.items + self.item_effects.astype(np.float32),
@@ -86,26 +92,26 @@ class MixedModel:
             self.fixed.item_factors,
         )
 
-    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32], logits: NDArray[np.float32]) -> Floats:
+    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32], own: Columns) -> Floats:
         """The logit of noise of some pairs."""
-        return self.scores.of(users, items).astype(np.float64) + self.slope * logits
+        return self.scores.of(users, items) + (own @ self.slopes)
 
 
 def fit_mixed_model(
     design: Design,
     users: NDArray[np.int32],
     items: NDArray[np.int32],
-    logits: NDArray[np.float32],
+    own: Columns,
     noise: NDArray[np.bool_],
 ) -> MixedModel:
     """Fit by Newton's steps on slopes, user effects and item effects in turn, and the variances after each."""
     target = noise.astype(np.float64)
-    slopes = _Slopes(design, users, items, logits, target)
+    slopes = _Slopes(design, users, items, own, target)
     of_users, of_items = _Effects(users, len(design.users)), _Effects(items, len(design.items))
     for _ in range(ROUNDS):
         before = slopes.values.copy()
         slopes.step(of_users.values[users[slopes.rows]] + of_items.values[items[slopes.rows]])
-        fixed = slopes.predict(users, items, logits)
+        fixed = slopes.predict(users, items, own)
         of_users.step(target - expit(fixed + of_users.values[users] + of_items.values[items]))
         of_items.step(target - expit(fixed + of_users.values[users] + of_items.values[items]))
         change = max(np.abs(slopes.values - before).max(), of_users.change, of_items.change)
@@ -118,7 +124,7 @@ def fit_mixed_model(
         **dict(zip(names, slopes.variances, strict=True)),
     }
     return MixedModel(
-        design.scores(slopes.values), float(slopes.values[1]), of_users.values, of_items.values, variances
+        design.scores(slopes.values), slopes.values[1 : 1 + own.shape[1]], of_users.values, of_items.values, variances
     )
 
 
@@ -135,9 +141,9 @@ class _Effects:
         weights = np.abs(residuals) * (1 - np.abs(residuals))  # p(1 − p), whichever the label is
         curvature = np.bincount(self._codes, weights, self._n) + 1 / self.variance
         gradient = np.bincount(self._codes, residuals, self._n) - self.values / self.variance
-        moves = gradient / curvature
-        self.values = self.values + moves
-        self.change = float(np.abs(moves).max())
+        step = gradient / curvature
+        self.values = self.values + step
+        self.change = float(np.abs(step).max())
         seen = self._seen
         self.variance = _variance(self.values[seen], 1 / curvature[seen], self.variance, EFFECT_PRIOR)
 
@@ -150,39 +156,33 @@ class _Slopes:
         design: Design,
         users: NDArray[np.int32],
         items: NDArray[np.int32],
-        logits: NDArray[np.float32],
+        own: Columns,
         target: Floats,
     ) -> None:
-        self._design, self._groups = design, design.groups()
+        self._design, self._groups = design, design.groups(own.shape[1])
         every = -(-len(target) // MOST_FOR_SLOPES)
         self.rows = slice(None, None, every)
-        self._columns = design.columns(users[self.rows], items[self.rows], logits[self.rows])
+        self._columns = design.columns(users[self.rows], items[self.rows], own[self.rows])
         self._target = target[self.rows]
         self.variances = [SLOPE_PRIOR[0]] * (int(self._groups.max()) + 1)
-        self._expected = design.expected_slopes()
+        self._expected = design.expected_slopes(own.shape[1])
         self.values = self._expected.copy()
         share = (target.sum() + 0.5) / (len(target) + 1)
         self.values[0] = np.log(share / (1 - share))
 
     def step(self, effects: Floats) -> None:
         """Newton's step for all slopes together, given the effects, then the variance of each group."""
-        columns = self._columns
-        expected = expit(columns @ self.values + effects)
-        weighted = columns * (expected * (1 - expected))[:, None].astype(np.float32)
         precision = np.array([1e-6, *(1 / self.variances[group] for group in self._groups[1:])])
-        curvature = (weighted.T @ columns).astype(np.float64) + np.diag(precision)
-        inverse = np.linalg.inv(curvature)
-        pull = precision * (self.values - self._expected)
-        self.values = self.values + inverse @ (columns.T @ (self._target - expected) - pull)
+        prior = Prior(self._expected, precision)
+        step, covariance = newton_step(self._columns, self._target, self.values, prior, effects)
+        self.values = self.values + step
         surprise = self.values - self._expected
         for group, variance in enumerate(self.variances):
             chosen = self._groups == group
-            self.variances[group] = _variance(surprise[chosen], np.diag(inverse)[chosen], variance, SLOPE_PRIOR)
+            self.variances[group] = _variance(surprise[chosen], np.diag(covariance)[chosen], variance, SLOPE_PRIOR)
 
-    def predict(
-        self, users: NDArray[np.int32], items: NDArray[np.int32], logits: NDArray[np.float32]
-    ) -> NDArray[np.float64]:
-        return self._design.scores(self.values).of(users, items) + self.values[1] * logits
+    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32], own: Columns) -> Floats:
+        return self._design.scores(self.values).of(users, items) + own @ self.values[1 : 1 + own.shape[1]]
 
 
 def _variance(values: Floats, posterior: Floats, before: float, prior: tuple[float, float]) -> float:

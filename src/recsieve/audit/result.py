@@ -1,20 +1,33 @@
-"""The result of an audit: a ranked table, a summary, cleaned data and weights."""
+"""The result of an audit: a ranked table, a summary, cleaned data and weights, and the folder that holds them.
+
+Nothing in the folder is pickled or executed: one from a stranger is safe to open.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
-from recsieve.audit.labelled import labels_of
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.data.interactions import CLEAN, NOISY, Interactions
-from recsieve.errors import ConfigError, DataError
+from recsieve.audit.noise_model import labels_of
+from recsieve.audit.pairs import PairNoise, PairScores
+from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
+from recsieve.errors import ConfigError, DataError, RunError
+from recsieve.files import replacing, write_text
+from recsieve.lock import is_begun
+from recsieve.storage.damage import reading
+
+TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
+USERS, ITEMS, PAIRS = "users.parquet", "items.parquet", "pairs.safetensors"
+CHECKS = "checks"  # a folder with a table of each
+TRAININGS = "trainings"  # a folder with those that have ended
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,7 @@ class Audit:
     scores: NDArray[np.float32]
     probability: NDArray[np.float32] | None = None  # 1 or 0 where it is known
     pairs: PairNoise | None = None  # of any pair, also one that was never observed
+    checks: dict[str, pl.DataFrame] = field(default_factory=dict)  # beside noise: what else stands out, by check
 
     def weights(self) -> NDArray[np.float32]:
         """1 − P of each interaction of `data`, for any training that takes weights."""
@@ -65,9 +79,7 @@ class Audit:
 
     def save(self, folder: Path | str) -> None:
         """Write the result files, audit.json last: where it stands, the others are whole."""
-        from recsieve.audit.folder import write_audit
-
-        write_audit(self, Path(folder))
+        _write(self, Path(folder))
 
     def export(
         self,
@@ -84,7 +96,6 @@ class Audit:
         `escape_formulas` is for CSV that a spreadsheet opens: see `without_formulas`. `rows_of` gives
         the rows to write for the interactions that stay, such as those of the log they were read from.
         """
-        from recsieve.audit.folder import write_frame
         from recsieve.storage.spreadsheet import without_formulas
 
         frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
@@ -96,18 +107,115 @@ class Audit:
             texts[Path(folder) / "audit.csv"] = self.table
             paths |= {path: without_formulas(frame) if escape_formulas else frame for path, frame in texts.items()}
         for path, frame in paths.items():
-            write_frame(path, frame)
+            _write_frame(path, frame)
         return list(paths)
 
     @classmethod
     def load(cls, folder: Path | str) -> Audit:
         """Read back what `save` wrote."""
-        from recsieve.audit.folder import read_audit
-
-        return read_audit(Path(folder))
+        return _read(Path(folder))
 
 
 def _check(name: str, value: float | None) -> float:
     if value is None or not 0 <= value <= 1:
         raise ConfigError(f"{name} is {value}: give a number from 0 to 1, e.g. 0.1.")
     return value
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a place that holds something else than an audit."""
+    if folder.is_file():
+        raise RunError(f"{folder} is a file, but an audit is a folder: give another name by --out.")
+    begun = any((folder / name).exists() for name in (SUMMARY, TABLE, TRAININGS))
+    if is_begun(folder) and not begun:
+        raise RunError(f"{folder} holds files that are not an audit of recsieve: give another folder by --out.")
+
+
+def _write(audit: Audit, folder: Path) -> None:
+    """Write the table, what is shown of it, all users and items, the probability of any pair, and the summary."""
+    data, flags = audit.data, labels_of(audit.data)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    _write_frame(folder / TABLE, audit.table)
+    _write_frame(folder / SHOWN, audit.shown)
+    _write_frame(folder / USERS, _group_table("user", data.users, data.user_ids, audit.scores, flags))
+    _write_frame(folder / ITEMS, _group_table("item", data.items, data.item_ids, audit.scores, flags))
+    for name, table in audit.checks.items():
+        _write_frame(folder / CHECKS / f"{name}.parquet", table)
+    if audit.pairs is None:
+        (folder / PAIRS).unlink(missing_ok=True)
+    else:
+        with replacing(folder / PAIRS) as temporary:
+            save_file(audit.pairs.logits.arrays(), temporary)
+    write_text(folder / SUMMARY, json.dumps(audit.summary, indent=2, ensure_ascii=False) + "\n")
+
+
+def _read(folder: Path) -> Audit:
+    """Read an audit back."""
+    if not (folder / SUMMARY).exists():
+        raise RunError(f"{folder} holds no {SUMMARY}: give a folder in which an audit has ended.")
+    with reading(folder, "an audit of recsieve", "run the audit again"):
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        table = pl.read_parquet(folder / TABLE)
+        in_order = table.sort("row")
+        pairs = PairNoise(PairScores(**load_file(folder / PAIRS))) if (folder / PAIRS).exists() else None
+        return Audit(
+            _interactions(in_order, folder),
+            table,
+            summary,
+            pl.read_parquet(folder / SHOWN),
+            in_order["noise_score"].to_numpy(),
+            None if pairs is None else in_order["probability"].to_numpy(),
+            pairs,
+            {
+                name: pl.read_parquet(folder / CHECKS / f"{name}.parquet")
+                for name, check in summary["checks"].items()
+                if check["made"]
+            },
+        )
+
+
+def _write_frame(path: Path, frame: pl.DataFrame) -> None:
+    """Replace a Parquet or CSV file in one step."""
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            frame.write_csv(temporary)
+        else:
+            frame.write_parquet(temporary)
+
+
+def _group_table(
+    name: str, codes: NDArray[np.int32], ids: pl.Series, scores: NDArray[np.float32], flags: NDArray[np.int8]
+) -> pl.DataFrame:
+    """A row for each user or item, in the order of their codes: interactions, labels, noise among them, mean score."""
+    n = len(ids)
+    interactions = np.bincount(codes, minlength=n)
+    return pl.DataFrame(
+        {
+            name: ids,
+            "interactions": interactions.astype(np.int32),
+            "labelled": np.bincount(codes[flags != UNLABELLED], minlength=n).astype(np.int32),
+            "regretted": np.bincount(codes[flags == NOISY], minlength=n).astype(np.int32),
+            "mean_score": (np.bincount(codes, scores, n) / np.maximum(interactions, 1)).astype(np.float32),
+        }
+    )
+
+
+def _interactions(table: pl.DataFrame, folder: Path) -> Interactions:
+    user_ids, item_ids = pl.read_parquet(folder / USERS)["user"], pl.read_parquet(folder / ITEMS)["item"]
+    optional: dict[str, Any] = {name: table[name].to_numpy() for name in ("weight", "time") if name in table.columns}
+    labels = table["labelled_noise"]
+    if labels.null_count() < len(labels):
+        numbers = {True: NOISY, False: CLEAN}
+        flags = labels.replace_strict(numbers, default=UNLABELLED, return_dtype=pl.Int8)
+        optional["false_positive"] = flags.to_numpy()
+    return Interactions(
+        _codes(table["user"], user_ids), _codes(table["item"], item_ids), user_ids, item_ids, **optional
+    )
+
+
+def _codes(values: pl.Series, ids: pl.Series) -> NDArray[np.int32]:
+    places = pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)})
+    codes = pl.DataFrame({"id": values}).join(places, on="id", how="left", maintain_order="left")["code"]
+    if codes.null_count():
+        raise ValueError("it names users or items that are not in their tables")
+    return codes.to_numpy()

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import beta, t
 
 from recsieve.audit.evidence import MOSTLY_POPULARITY, Evidence, popularity_share
-from recsieve.audit.labelled import FEWEST, POPULARITY, Labelled, labels_of
-from recsieve.audit.share import noise_share
+from recsieve.audit.noise_model import FEWEST, MODEL, POPULARITY, STRONG, Labelled, labels_of
 from recsieve.data.interactions import UNLABELLED, Interactions
 
 PERIODS = 20
 TENTHS = 10
+LEVEL = 0.9  # of the interval of the share of noise
 NOT_AT_RANDOM = 0.2  # a difference of means in deviations, from which labels are called not random
 
 
@@ -32,6 +34,7 @@ def summarise(
         "labelled": int(known.sum()),
         "labelled_noise": int(data.is_false_positive.sum()),
         "method": "no labels" if labelled is None else labelled.method,
+        "evidence": [*evidence.cross_fitted, *(["your scores"] if evidence.given is not None else [])],
         "popularity_correlation": popularity_share(scores, evidence.popularity),
         "noise_share": _noise_share(data, labelled),
         "labels_differ": _labels_differ(evidence, known),
@@ -52,6 +55,39 @@ def _noise_share(data: Interactions, labelled: Labelled | None) -> dict[str, flo
     probability = labelled.probability
     rest = None if known.all() else float(probability[~known].mean())
     return noise_share(noise, probability[known], len(data), rest)
+
+
+def noise_share(noise: NDArray[np.bool_], expected: NDArray, n: int, mean_of_rest: float | None) -> dict[str, float]:
+    """Estimate the share of noise among n interactions, with an interval, from labels of a random part.
+
+    The labelled ones count as they are; the rest as the model expects, corrected by how far it was off where it is
+    known (the difference estimator: right on average however bad the model). `expected` are probabilities of the
+    labelled ones from fits without their label, `mean_of_rest` the mean probability of the others.
+    """
+    known, total = len(noise), float(noise.sum())
+    rest = n - known
+    if rest == 0:
+        return _result(total / n, total / n, total / n)
+    error = noise - expected
+    of_rest = (expected.mean() if mean_of_rest is None else mean_of_rest) + error.mean()
+    estimate = float(np.clip((total + rest * of_rest) / n, 0.5 / n, 1 - 0.5 / n))
+    # The rest is a sample too: its own share scatters about what the labels tell.
+    deviation = rest / n * np.sqrt(error.var(ddof=1) * (1 / known + 1 / rest))
+    if total == 0 or total == known or deviation == 0:
+        return _result(estimate, *_of_one_kind(total, known))
+    reach = float(t.ppf((1 + LEVEL) / 2, known - 1)) * deviation / (estimate * (1 - estimate))
+    return _result(estimate, float(expit(logit(estimate) - reach)), float(expit(logit(estimate) + reach)))
+
+
+def _of_one_kind(total: float, known: int) -> tuple[float, float]:
+    """Clopper and Pearson's interval, where all labels are alike and tell nothing of how they scatter."""
+    outside = (1 - LEVEL) / 2
+    low = float(beta.ppf(outside, total, known - total + 1)) if total else 0.0
+    return low, float(beta.ppf(1 - outside, total + 1, known - total)) if total < known else 1.0
+
+
+def _result(estimate: float, low: float, high: float) -> dict[str, float]:
+    return {"estimate": estimate, "low": low, "high": high, "level": LEVEL}
 
 
 def _labels_differ(evidence: Evidence, known: NDArray[np.bool_]) -> dict[str, float] | None:
@@ -110,15 +146,24 @@ def _notes_on_labels(facts: Mapping[str, Any]) -> Iterator[str]:
             "the scores are made without them."
         )
         return
-    model, popularity = (facts["cross_validation"][name]["roc_auc"] for name in ("mixed model", POPULARITY))
-    compared = f"(ROC AUC on labels it had not seen: {model:.3f}, popularity alone {popularity:.3f})"
-    if facts["method"] == POPULARITY:
+    order = {name: found["roc_auc"] for name, found in facts["cross_validation"].items()}
+    model = order[facts["method"]] if facts["method"] != POPULARITY else order[MODEL]
+    compared = f"(ROC AUC on labels it had not seen: {model:.3f}, popularity alone {order[POPULARITY]:.3f})"
+    told = " and ".join(facts["evidence"])
+    if facts["method"] == STRONG:
+        yield (
+            f"The probabilities come from a model of users, items, losses and scores ({told}) fitted to the labels "
+            f"{compared}; without the scores it has {order[MODEL]:.3f}."
+        )
+    elif facts["method"] == POPULARITY:
         yield (
             f"The labels are too few, or say too little, for the model to beat the popularity of items {compared}: the "
             "probabilities are made from popularity alone."
         )
     else:
         yield f"The probabilities come from a model of users, items and losses fitted to the labels {compared}."
+    if STRONG in order and facts["method"] != STRONG:
+        yield f"Scores ({told}) were no help on labels that they had not seen, and are left out."
 
 
 def _where(data: Interactions, evidence: Evidence, scores: NDArray[np.float32]) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from recsieve.audit.dynamics import observe_training
 from recsieve.audit.evidence import gather_evidence
-from recsieve.audit.labelled import MODEL, enough_labels, labels_of, learn_from_labels
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.noise_model import MODEL, enough_labels, labels_of, learn_from_labels
+from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
 

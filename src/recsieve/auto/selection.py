@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from recsieve.audit.labelled import labels_of
+from recsieve.audit.noise_model import labels_of
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate, rate_one, score_of
 from recsieve.auto.data import Stage, Trust, stage_data, trust_of

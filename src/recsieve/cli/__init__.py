@@ -16,7 +16,9 @@ from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
+from recsieve.cli.export import export
 from recsieve.cli.recommend import recommend
+from recsieve.cli.refresh import refresh
 from recsieve.cli.serve import serve
 from recsieve.cli.similar import similar
 from recsieve.cli.simulate import simulate
@@ -47,7 +49,21 @@ def options(
     """Recommenders that are not misled by accidental clicks."""
 
 
-for command in (demo, train, evaluate, recommend, similar, serve, audit, compare, tune, describe, simulate):
+for command in (
+    demo,
+    train,
+    evaluate,
+    recommend,
+    similar,
+    refresh,
+    export,
+    serve,
+    audit,
+    compare,
+    tune,
+    describe,
+    simulate,
+):
     app.command()(command)
 app.add_typer(convert, name="convert")
 for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside

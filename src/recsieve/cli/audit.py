@@ -30,6 +30,14 @@ def audit(
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
     ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with scores of your own, the higher the more probably noise."),
+    ] = None,
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="Model whose held-out scores are evidence too; repeat for more. [ease]"),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write list, cleaned data and weights as CSV too.")] = False,
     escape_formulas: EscapeFormulas = False,
     *,
@@ -46,13 +54,13 @@ def audit(
     if share is not None and threshold is not None:
         raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
     from recsieve.audit import find_noisy_interactions
-    from recsieve.audit.folder import TRAININGS, check_folder
-    from recsieve.audit.labelled import enough_labels
+    from recsieve.audit.noise_model import enough_labels
+    from recsieve.audit.result import TRAININGS, check_folder
     from recsieve.cli.progress import show_progress
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.reading.columns import Names
     from recsieve.data.reading.file_format import Format
-    from recsieve.data.reading.log_rows import log_rows
+    from recsieve.data.reading.log_rows import log_column, log_rows
     from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
 
@@ -68,7 +76,15 @@ def audit(
                     "there are too few labels for a probability of noise, which --threshold is of: mark more "
                     "false positives, or give a --share."
                 )
-            found = find_noisy_interactions(log, seed=seed, cache=folder / TRAININGS, progress=progress)
+            train = find_parts(data)["train"]
+            found = find_noisy_interactions(
+                log,
+                scores=None if scores is None else log_column(train, log, names, scores, form),
+                models=evidence,
+                seed=seed,
+                cache=folder / TRAININGS,
+                progress=progress,
+            )
         found.save(folder)
         page = write_audit_page(folder)
         files = found.export(
@@ -77,7 +93,7 @@ def audit(
             threshold=threshold,
             csv=csv,
             escape_formulas=escape_formulas,
-            rows_of=lambda kept: log_rows(find_parts(data)["train"], kept, names, form),
+            rows_of=lambda kept: log_rows(train, kept, names, form),
         )
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
@@ -101,3 +117,6 @@ def _tell(found: "Audit") -> None:
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     Console().print(table)
+    typer.echo("beside noise (hints, not verdicts):")
+    for check in found.summary["checks"].values():
+        typer.echo(f"- {check['sentence']}")

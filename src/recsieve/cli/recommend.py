@@ -3,7 +3,7 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -31,6 +31,10 @@ def recommend(
         Path | None, typer.Option(help="A file of items that are not recommended. With a column of users, to them.")
     ] = None,
     min_popularity: Annotated[int, typer.Option(min=0, help="Only items with so many interactions.")] = 0,
+    categories: Annotated[
+        Path | None, typer.Option(help="A file with a column of items and one of their categories.")
+    ] = None,
+    per_category: Annotated[int, typer.Option(min=0, help="So many items of a category in a list at most.")] = 0,
     explain: Annotated[
         int, typer.Option(min=0, help="Say for each item how many of the user's items speak for it, and which: e.g. 3.")
     ] = 0,
@@ -49,9 +53,13 @@ def recommend(
 ) -> None:
     """Recommend items for users, with your own ids."""
     if out is not None and not out.suffix:
-        if profiles or allow or deny or min_popularity or explain:
-            raise ConfigError(f"{out} is a folder of the lists of all users, without filters: give a .parquet file.")
-        return _write_folder(run, user, k, out, include_seen=include_seen)
+        if user or profiles or explain:
+            raise ConfigError(
+                f"{out} is a folder of the lists of all users, without reasons: leave --user, --profiles and --explain "
+                "out, or give a .parquet file."
+            )
+        given = (not include_seen, allow, deny, min_popularity, categories, per_category)
+        return _write_folder(run, k, out, given)
     import polars as pl
 
     from recsieve.recommendations.frame import in_words
@@ -61,7 +69,7 @@ def recommend(
 
     lists = Recommender.load(run).recommend(
         user, k, profiles=profiles, exclude_seen=not include_seen, unknown=unknown, allow=allow, deny=deny,
-        min_popularity=min_popularity, explain=explain,
+        min_popularity=min_popularity, categories=categories, per_category=per_category, explain=explain,
     )  # fmt: skip
     if explain and not (as_json or (out is not None and out.suffix == ".parquet")):
         words = pl.Series([in_words(reasons) for reasons in lists["reasons"].to_list()], dtype=pl.String)
@@ -84,19 +92,18 @@ def recommend(
             typer.echo(f"… and {lists.height - shown.height:,} more rows: write them all with --out FILE.parquet")
 
 
-def _write_folder(run: Path, user: list[str] | None, k: int, out: Path, *, include_seen: bool) -> None:
+def _write_folder(run: Path, k: int, out: Path, filters: tuple[Any, ...]) -> None:
     """Write the lists of all users, each rank of a group its share."""
     from recsieve.cli.progress import show_progress
     from recsieve.communicator import join
     from recsieve.progress import unheard
+    from recsieve.recommendations.filters import Filters
     from recsieve.serving.list_folder import write_lists
 
-    if user:
-        raise ConfigError(f"{out} is a folder of the lists of all users: leave --user out, or give a .parquet file.")
     with (
         join() as group,
         show_progress("reading and compiling") if group.is_first else nullcontext(unheard) as progress,
     ):
-        lists = write_lists(run, out, k, exclude_seen=not include_seen, group=group, progress=progress)
+        lists = write_lists(run, out, k, filters=Filters(*filters), group=group, progress=progress)
     if group.is_first:
         typer.echo(f"lists of {lists.users:,} users, Parquet parts: {lists.n_parts:,}, in {out}")

@@ -6,21 +6,26 @@ from typing import Annotated
 import typer
 
 from recsieve.cli.options import Json, Run
+from recsieve.errors import ConfigError
 
 
 def similar(
     run: Run,
-    item: Annotated[list[str], typer.Option(help="Id of an item; repeat for several.")],
-    k: Annotated[int, typer.Option(min=1, help="How many items for each.")] = 10,
+    item: Annotated[list[str] | None, typer.Option(help="Id of an item; repeat for several.")] = None,
+    user: Annotated[list[str] | None, typer.Option(help="Instead, id of a user; repeat for several.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="How many for each.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Show the items that are most alike to some, as the model sees them."""
+    """Show the items, or the users, that are most alike to some, as the model sees them."""
+    if bool(item) == bool(user):
+        raise ConfigError("give --item or --user, one of both.")
     from recsieve.recommender import Recommender
     from recsieve.reporting.tables import rows_table, show
 
-    alike = Recommender.load(run).similar_items(item, k)
+    recommender = Recommender.load(run)
+    alike = recommender.similar_items(item, k) if item else recommender.similar_users(user or [], k)
     if as_json:
         typer.echo(json.dumps(alike.to_dicts(), ensure_ascii=False))
     else:
-        rows = [(str(row["item"]), row["rank"], str(row["similar"]), row["score"]) for row in alike.to_dicts()]
-        show(rows_table(("item", "rank", "similar", "score"), rows))
+        rows = [(str(one), rank, str(other), score) for one, other, rank, score in alike.iter_rows()]
+        show(rows_table((alike.columns[0], "rank", "similar", "score"), rows))

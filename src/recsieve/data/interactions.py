@@ -52,9 +52,11 @@ class CSR:
 
     def take(self, rows: NDArray[np.integer[Any]]) -> CSR:
         """The rows of some users, in that order; −1 is a row of none."""
-        counts = np.where(rows < 0, 0, self.counts()[rows]) if self.n_users else np.zeros(len(rows), np.int64)
+        known = np.maximum(rows, 0) if self.n_users else np.zeros(len(rows), np.int64)
+        starts, ends = self.offsets[known], self.offsets[known + 1] if self.n_users else self.offsets[known]
+        counts = np.where(rows < 0, 0, ends - starts)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        places = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
         return CSR(offsets, self.items[places], self.n_items)
 
     def emptied(self) -> CSR:

@@ -10,7 +10,7 @@ from recsieve.models.ease import EASE
 from recsieve.models.gmf import GMF
 from recsieve.models.ials import IALS
 from recsieve.models.itemknn import ItemKNN
-from recsieve.models.learner import Fitting, Learner, Run
+from recsieve.models.learner import Earlier, Fitting, Learner, Run
 from recsieve.models.lightgcn import LightGCN
 from recsieve.models.mf import MF
 from recsieve.models.neumf import NeuMF
@@ -52,6 +52,7 @@ __all__ = [
     "MF",
     "MODELS",
     "NMTR",
+    "Earlier",
     "Factors",
     "Fitting",
     "ItemKNN",

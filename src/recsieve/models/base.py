@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +38,8 @@ class Model(Scorer):
     shardable = True
     # Whether a score depends on the profiles of all users, of which a rank has only some.
     reads_all_profiles = False
+    # Of the parameters that have a row for each user or item, whose they are; if for both, in this order.
+    rows_of: ClassVar[Mapping[str, tuple[Of, ...]]] = {"user.weight": ("users",), "item.weight": ("items",)}
 
     def __init__(self, profiles: CSR, generator: torch.Generator | None = None, **options: Any) -> None:
         super().__init__()
@@ -60,9 +62,45 @@ class Model(Scorer):
     def log_score(self, users: Tensor) -> Tensor:
         return self.score(users)  # logits are of that scale
 
+    @torch.no_grad()
+    def take_vectors(self, other: Scorer, users: Tensor, items: Tensor) -> bool:
+        """Take over the parameters of a model of other users and items, rows by their code there (−1: none).
+
+        False, and nothing is changed, where the parameters are not alike.
+        """
+        theirs = dict(other.named_parameters())
+        codes = {
+            name: _stacked(of, {"users": users, "items": items}, other) for name, of in self.rows_of.items()
+        }  # the row there of each row here
+        own = dict(self.named_parameters())
+        if own.keys() != theirs.keys() or not all(_alike(own[n], theirs[n], codes.get(n)) for n in own):
+            return False
+        for name, parameter in own.items():
+            if name not in codes:
+                parameter.copy_(theirs[name])
+                continue
+            known = codes[name] >= 0
+            parameter[known] = theirs[name][codes[name][known]]
+        return True
+
     def penalty(self, batch: Batch) -> Tensor | None:
         """What is added to the mean loss of a batch, such as L2; in a group, this rank's part of it."""
         return None
+
+
+def _stacked(of: tuple[Of, ...], codes: Mapping[str, Tensor], other: Scorer) -> Tensor:
+    """The rows in a table of another model, where the items may follow the users."""
+    parts, first = [], 0
+    for who in of:
+        parts.append(torch.where(codes[who] < 0, codes[who], codes[who] + first))
+        first += other.n_users if who == "users" else other.n_items
+    return torch.cat(parts)
+
+
+def _alike(own: Tensor, other: Tensor, codes: Tensor | None) -> bool:
+    if codes is None:
+        return own.shape == other.shape
+    return own.shape[1:] == other.shape[1:] and len(own) == len(codes) and bool((codes < len(other)).all())
 
 
 def embedding(of: Of, profiles: CSR, factors: int, generator: torch.Generator) -> nn.Embedding:

@@ -96,7 +96,11 @@ class Blend(Scorer):
 
     def with_offset(self, offset: Offset | None) -> Blend:
         """The same with another offset, or with none."""
-        return Blend(self.scorers, self._weights, offset)
+        return self.of(self.scorers, offset)
+
+    def of(self, parts: Sequence[Scorer], offset: Offset | None) -> Blend:
+        """Other parts and another offset, blended alike."""
+        return Blend(parts, self._weights, offset)
 
     def fold_in(self, profiles: csr_array) -> Blend:
         parts = [part.fold_in(profiles) for part in self.scorers]
@@ -106,6 +110,10 @@ class Blend(Scorer):
     def similar(self, items: Tensor) -> Tensor:
         """As alike as the parts say, weighted and standardised as their scores are."""
         alike = [part.similar(items) for part in self.scorers]
+        return alike[0] if len(alike) == 1 else blended(alike, self._weights)
+
+    def similar_users(self, users: Tensor) -> Tensor:
+        alike = [part.similar_users(users) for part in self.scorers]
         return alike[0] if len(alike) == 1 else blended(alike, self._weights)
 
     @torch.no_grad()

@@ -14,7 +14,7 @@ from torch.nn import functional
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models.base import Model, embedding
+from recsieve.models.base import Model, Of, embedding
 from recsieve.models.hashing import DRAW_FACTOR, uniform
 from recsieve.models.new_users import FoldedUsers, cosines
 from recsieve.models.scorer import Factors
@@ -39,6 +39,12 @@ class CDAE(Model):
     user_grouped_batches = True  # as in the original, which learns from one user after the other
     shardable = False  # it reads whole profiles from its tables
     search_space: ClassVar[dict[str, Range]] = {"factors": Range(8, 256, whole=True), "corruption": Range(0.1, 0.8)}
+    rows_of: ClassVar[dict[str, tuple[Of, ...]]] = {
+        "user.weight": ("users",),
+        "encoder.weight": ("items",),
+        "decoder.weight": ("items",),
+        "item_bias.weight": ("items",),
+    }
     offsets: Tensor
     items: Tensor
     corruption_draw: Tensor

@@ -22,7 +22,7 @@ from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import require_one_process
 from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve
-from recsieve.models.learner import Fitting, Run
+from recsieve.models.learner import Earlier, Fitting, Run
 from recsieve.models.new_users import cosines
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked, checked_profiles
@@ -135,6 +135,19 @@ class Sweeps(Fitting):
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
             rotate(self._users, self._items, cores)
 
+    def start_from(self, earlier: Earlier) -> bool:
+        before = earlier.scorer
+        if not isinstance(before, FactorScorer) or before.items.shape[1] != self._items.shape[1]:
+            return False
+        sides = (self._users, before.users, earlier.users), (self._items, before.items, earlier.items)
+        for own, theirs, codes in sides:
+            own[codes >= 0] = theirs[codes[codes >= 0]]
+        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+            rotate(self._users, self._items, cores)
+            self._judge(cores)
+        self.step, self.total = earlier.epochs, earlier.epochs + earlier.more
+        return True
+
     def advance(self) -> float:
         confidences = self._confidences()
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
@@ -188,7 +201,7 @@ class Sweeps(Fitting):
         return FactorScorer(self._users, self._items, self._options)
 
     def history(self) -> pl.DataFrame:
-        steps = list(range(1, self.step + 1))
+        steps = list(range(self.step - len(self._rows) + 1, self.step + 1))
         return pl.DataFrame({"step": steps, "epoch": steps, "loss": self._rows})
 
     def state_dict(self) -> dict[str, Any]:

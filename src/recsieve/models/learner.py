@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
@@ -28,6 +30,17 @@ class Run:
     memory: InteractionMemory | None = None  # to be filled with the losses and weights of every interaction
 
 
+class Earlier(NamedTuple):
+    """A model that was fitted before, and what its users and items are called where another begins with its vectors."""
+
+    scorer: Scorer
+    users: NDArray[np.int64]  # the code there of each user here, −1 where there is none
+    items: NDArray[np.int64]
+    epochs: int  # for which it was fitted
+    more: int  # epochs that are to follow
+    fresh: NDArray[np.bool_]  # which interactions it has not seen
+
+
 class Fitting(ABC):
     """A model that is being fitted: `advance()` until `step` is `total`.
 
@@ -37,6 +50,7 @@ class Fitting(ABC):
 
     step: int = 0
     total: int = 1
+    anew_per_refresh: int = 5  # how many epochs from the start come to one that goes on from an earlier model
     steps_per_epoch: int = 1  # the model is validated after each epoch, unless something else is asked for
 
     @abstractmethod
@@ -46,6 +60,10 @@ class Fitting(ABC):
     @abstractmethod
     def scorer(self) -> Scorer:
         """The model as it is now, prepared for ranking; the next `advance` may change it."""
+
+    def start_from(self, earlier: Earlier) -> bool:
+        """Go on from an earlier model's vectors and epoch, before the first step; False where that cannot be."""
+        return False
 
     def validation_loss(self, validation: Interactions) -> float:
         """The mean loss on held-out data."""

@@ -18,7 +18,7 @@ from torch.nn import functional
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.errors import ConfigError
-from recsieve.models.base import Model, check_l2, mean_squares
+from recsieve.models.base import Model, Of, check_l2, mean_squares
 from recsieve.models.new_users import FoldedUsers, cosines
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked_profiles
@@ -37,6 +37,7 @@ class LightGCN(Model):
 
     # The settings that `auto` trains it with: the best of a few settings on the validation part of ml-100k.
     suits: ClassVar[dict[str, Any]] = {"objective": "bpr", "learning_rate": 5e-3, "batch_size": 4096}
+    rows_of: ClassVar[dict[str, tuple[Of, ...]]] = {"vectors": ("users", "items")}
     search_space: ClassVar[dict[str, Range]] = {
         "factors": Range(16, 256, whole=True),
         "layers": Range(1, 4, whole=True),

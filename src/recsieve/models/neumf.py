@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
-from recsieve.models.base import Model, embedding, output_layer
+from recsieve.models.base import Model, Of, embedding, output_layer
 from recsieve.models.new_users import Prior, descend_to_users
 from recsieve.models.scorer import Scorer
 from recsieve.models.state import checked_profiles
@@ -27,6 +27,9 @@ class NeuMF(Model):
     """
 
     search_space: ClassVar[dict[str, Range]] = {"factors": Range(8, 256, whole=True)}
+    rows_of: ClassVar[dict[str, tuple[Of, ...]]] = {
+        **Model.rows_of, "user_mlp.weight": ("users",), "item_mlp.weight": ("items",)
+    }  # fmt: skip
 
     def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:
         super().__init__(profiles)

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
+from torch.nn import functional
 
 from recsieve.errors import ConfigError
 
@@ -70,6 +71,17 @@ class Scorer(nn.Module, ABC):
         raise ConfigError(
             f"{self.title} does not know which items are alike: give a run of another model, such as ease."
         )
+
+    @torch.no_grad()
+    def similar_users(self, users: Tensor) -> Tensor:
+        """How alike all users are to some, by the cosine of their vectors: (n,) -> (n, users)."""
+        product = self.factors(torch.arange(self.n_users))
+        if product is None or product.users.shape[1] < 2:  # of one number everybody has the same
+            raise ConfigError(
+                f"{self.title} does not know which users are alike: give a run of a model with vectors, such as ials."
+            )
+        lengths = functional.normalize(product.users)
+        return lengths[users] @ lengths.T
 
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
         """What each item of a profile adds to the scores of some items: (1, items), (n,) -> (n, profile's entries).

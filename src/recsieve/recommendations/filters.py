@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from recsieve.data.interactions import CSR
 from recsieve.data.reading.columns import guess_item, guess_user
@@ -17,6 +19,7 @@ from recsieve.data.reading.tables import open_table, readable
 from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation.ranking import Mask
 
+Lists = tuple[NDArray[np.int32], NDArray[np.float32]]  # items and scores
 SHOWN = 3  # unknown ids that a message names
 
 
@@ -67,6 +70,43 @@ class ItemLists:
 
 
 @dataclass(frozen=True)
+class Categories:
+    """The category of each item; ids are text."""
+
+    by_item: dict[str, str]
+
+    @classmethod
+    def of(cls, given: Any) -> Categories:
+        """From a mapping from item to category, or a frame or file with a column of each."""
+        if isinstance(given, Categories):
+            return given
+        if isinstance(given, Mapping):
+            return cls({str(item): str(category) for item, category in given.items()})
+        table = open_table(given)
+        with readable(table.name):
+            columns = table.rows.collect_schema().names()
+            item = guess_item(columns)
+            others = [name for name in columns if name != item]
+            category = next((name for name in others if name.lower() == "category"), others[0] if others else None)
+            if item is None or category is None or (len(others) > 1 and category.lower() != "category"):
+                raise DataError(
+                    f"{table.name} has the columns {', '.join(columns)}, but a column 'item' and one 'category' are "
+                    "needed: call them so."
+                )
+            rows = table.rows.select(pl.col(item).cast(pl.String), pl.col(category).cast(pl.String)).drop_nulls()
+            frame = rows.collect()
+        return cls(dict(zip(frame[item].to_list(), frame[category].to_list(), strict=True)))
+
+    def codes(self, items: IdIndex) -> NDArray[np.int32]:
+        """A number for the category of each item, −1 where it has none."""
+        numbers = {category: number for number, category in enumerate(dict.fromkeys(self.by_item.values()))}
+        codes, known = np.full(len(items), -1, np.int32), items.codes(self.by_item)
+        of = np.fromiter((numbers[category] for category in self.by_item.values()), np.int32, len(known))
+        codes[known[known >= 0]] = of[known >= 0]
+        return codes
+
+
+@dataclass(frozen=True)
 class Filters:
     """What is left out of lists; `allow` and `deny` are as `ItemLists.of` takes them.
 
@@ -77,8 +117,15 @@ class Filters:
     allow: Any = None
     deny: Any = None
     min_popularity: int = 0
+    categories: Any = None  # as `Categories.of` takes them
+    per_category: int = 0  # items of one category in a list at most; 0 is no limit
 
     def __post_init__(self) -> None:
+        if self.per_category < 0 or (self.per_category == 0) != (self.categories is None):
+            raise ConfigError(
+                f"per_category is {self.per_category}, and categories are {'not ' * (self.categories is None)}given: "
+                "give both, the limit from 1 on, or neither."
+            )
         if self.min_popularity < 0:
             raise ConfigError(
                 f"min_popularity is {self.min_popularity}: give how many interactions an item must have, 0 or more."
@@ -88,7 +135,7 @@ class Filters:
         self, users: Iterable[str], seen: CSR, items: IdIndex, popularity: np.ndarray, unknown: dict[str, None]
     ) -> Mask:
         """What must not be ranked; `seen` has a row a user, and ids of users matter if the filters are `by_user`."""
-        hidden = popularity < self.min_popularity
+        hidden = popularity < self.min_popularity if self.min_popularity else np.zeros(len(items), bool)
         denied, allowed = seen if self.exclude_seen else seen.emptied(), None
         if self.deny is not None:
             deny = ItemLists.of(self.deny)
@@ -106,10 +153,58 @@ class Filters:
                 hidden |= ~shown
         return Mask(denied, np.flatnonzero(hidden).astype(np.int32), allowed)
 
+    def limited(self, rank: Callable[[NDArray[np.int64], int], Lists], n_lists: int, k: int, items: IdIndex) -> Lists:
+        """The k best items and their scores, with no more of a category than is allowed.
+
+        `rank` gives the best of some lists, however many are asked for: as long as a list is not full and items are
+        left, four times as many are looked at.
+        """
+        every = np.arange(n_lists)
+        if not self.per_category:
+            return rank(every, k)
+        groups = Categories.of(self.categories).codes(items)
+        found = np.full((n_lists, k), -1, np.int32), np.full((n_lists, k), -np.inf, np.float32)
+        rows, most = every, k
+        while len(rows):
+            most = min(4 * most, len(items))
+            top, scores = rank(rows, most)
+            short = np.array(
+                [
+                    _fill((found[0][row], found[1][row]), (best, of_best), groups, self.per_category)
+                    for row, best, of_best in zip(rows, top, scores, strict=True)
+                ]
+            )
+            rows = rows[short] if most < len(items) else rows[:0]
+        return found
+
+    def prepared(self) -> Filters:
+        """The same with all files read, for whoever ranks again and again."""
+        return replace(
+            self,
+            allow=None if self.allow is None else ItemLists.of(self.allow),
+            deny=None if self.deny is None else ItemLists.of(self.deny),
+            categories=None if self.categories is None else Categories.of(self.categories),
+        )
+
     @property
     def by_user(self) -> bool:
         """Whether it matters who a list is for, beside what they have."""
         return any(given is not None and ItemLists.of(given).for_all is None for given in (self.allow, self.deny))
+
+
+def _fill(into: Lists, ranked: Lists, groups: NDArray[np.int32], most: int) -> bool:
+    """Put the best items into a list, no more than so many of a group; True if it is not full."""
+    taken: Counter[int] = Counter()
+    place = 0
+    for item, score in zip(*ranked, strict=True):
+        group = int(groups[item])
+        if item < 0 or place == len(into[0]):
+            break
+        if group < 0 or taken[group] < most:
+            into[0][place], into[1][place] = item, score
+            taken[group] += 1
+            place += 1
+    return place < len(into[0])
 
 
 def _known(ids: list[str], items: IdIndex, unknown: dict[str, None]) -> np.ndarray:

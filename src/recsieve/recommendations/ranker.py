@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from torch import Tensor
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.id_index import IdIndex
@@ -51,10 +52,17 @@ class Ranker:
         workers: int | None = None,
     ) -> Ranked:  # fmt: skip
         """The lists of users by their ids, or of all; those who are not known get popular items."""
-        codes = np.arange(len(self.users), dtype=np.int32) if asked is None else self.users.codes(asked)
-        users = list(asked) if asked is not None else self.users.texts(codes) if filters.by_user else codes
+        if asked is None:
+            return self.for_codes(np.arange(len(self.users), dtype=np.int32), k, filters, explain=explain)
+        codes = self.users.codes(asked)
         seen = self._interacted.take(codes)
-        return self._ranked(users, self.scorer, codes, seen, k, filters, self._profile_of, explain, workers)
+        return self._ranked(list(asked), self.scorer, codes, seen, k, filters, self._profile_of, explain, workers)
+
+    def for_codes(self, codes: NDArray[np.int32], k: int, filters: Filters = UNFILTERED, *, explain: int = 0) -> Ranked:
+        """The lists of fitted users by their codes."""
+        users = self.users.texts(codes) if filters.by_user else codes
+        seen = self._interacted.take(codes)
+        return self._ranked(users, self.scorer, codes, seen, k, filters, self._profile_of, explain, None)
 
     def for_profiles(
         self, profiles: Mapping[str, Sequence[str]], k: int, filters: Filters = UNFILTERED, *, explain: int = 0,
@@ -76,13 +84,15 @@ class Ranker:
 
     def similar(self, items: Sequence[str], k: int) -> Ranked:
         """The items that are most alike to each of some; what is not alike at all is left out."""
-        _require_length(k)
         codes = self._known(items)
-        alike = self.scorer.similar(torch.from_numpy(codes.astype(np.int64))).detach().float().numpy().copy()
-        alike[alike <= 0] = -np.inf
-        rows, themselves = np.arange(len(codes), dtype=np.int32), np.arange(len(codes) + 1, dtype=np.int64)
-        top = rank_scores(alike, rows, k, CSR(themselves, codes, len(self.items)))
-        return Ranked(list(items), top, np.take_along_axis(alike, np.maximum(top, 0), axis=1), np.zeros(len(top), bool))
+        return _alike(list(items), codes, self.scorer.similar(torch.from_numpy(codes.astype(np.int64))), k)
+
+    def similar_users(self, users: Sequence[str], k: int) -> Ranked:
+        """The users who are most alike to each of some."""
+        codes = self.users.codes(users)
+        if missing := [user for user, code in zip(users, codes, strict=True) if code < 0]:
+            raise DataError(f"{len(missing)} of {len(codes)} users are not in the data ({some_of(missing)}).")
+        return _alike(list(users), codes, self.scorer.similar_users(torch.from_numpy(codes.astype(np.int64))), k)
 
     def explain(
         self, user: str | None, profile: Sequence[str] | None, items: Sequence[str], most: int
@@ -116,7 +126,12 @@ class Ranker:
         for some, of, by in ((~popular, codes, scorer), (popular, codes * 0, self._by_popularity)):
             rows = np.flatnonzero(some)
             if len(rows):
-                items[rows], found = rank_items(by, of[rows], k, mask.take(rows), workers=workers)
+                items[rows], found = filters.limited(
+                    lambda some, most, rows=rows, of=of, by=by: rank_items(
+                        by, of[rows[some]], most, mask.take(rows[some]), workers=workers
+                    ),
+                    len(rows), items.shape[1], self.items,
+                )  # fmt: skip
                 if by is scorer:
                     scores[rows] = found
         notes = _unknown_items(unknown, "the lists to allow or deny") + _short(items, k)
@@ -161,6 +176,16 @@ class Ranker:
                 ]
             )
         return everyone
+
+
+def _alike(asked: list[str], codes: NDArray[np.int32], alike: Tensor, k: int) -> Ranked:
+    """The most alike of each row but itself, and only what is alike at all."""
+    _require_length(k)
+    scores = alike.detach().float().numpy().copy()
+    scores[scores <= 0] = -np.inf
+    rows, themselves = np.arange(len(codes), dtype=np.int32), np.arange(len(codes) + 1, dtype=np.int64)
+    top = rank_scores(scores, rows, k, CSR(themselves, codes, scores.shape[1]))
+    return Ranked(asked, top, np.take_along_axis(scores, np.maximum(top, 0), axis=1), np.zeros(len(top), bool))
 
 
 def _require_length(k: int) -> None:

@@ -33,16 +33,20 @@ def write_audit_page(folder: Path) -> Path:
     """Write report.html beside an audit's results."""
     summary = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
     groups = {name: pl.read_parquet(folder / f"{name}s.parquet") for name in ("item", "user")}
+    made = [name for name, check in summary["checks"].items() if check["made"]]
+    tables = {name: pl.read_parquet(folder / "checks" / f"{name}.parquet") for name in made}
     data = {**list_data(folder, summary), "charts": dialog_charts()}
     size = f"{summary['interactions']:,} interactions of {summary['users']:,} users with {summary['items']:,} items"
     write_page(
         folder / "report.html", "Which interactions are probably noise?", f"{size}; {folder.resolve().name}",
-        sections(summary, groups), template="audit.html", data=data,
+        sections(summary, groups, tables), template="audit.html", data=data,
     )  # fmt: skip
     return folder / "report.html"
 
 
-def sections(summary: Mapping[str, Any], groups: Mapping[str, pl.DataFrame]) -> list[Section]:
+def sections(
+    summary: Mapping[str, Any], groups: Mapping[str, pl.DataFrame], tables: Mapping[str, pl.DataFrame]
+) -> list[Section]:
     """What a reader has to know first, how sure it is, and where the noise sits; the list follows."""
     first, *rest = summary["notes"]
     score = score_name(summary)
@@ -54,6 +58,7 @@ def sections(summary: Mapping[str, Any], groups: Mapping[str, pl.DataFrame]) -> 
         Section("Where the noise sits", [WHERE], panels=places),
         Section("Items and users", [_about_dots(groups)], panels=dots),
         *(_most_suspicious(name, group, score) for name, group in groups.items()),
+        *(_check(check, tables.get(name)) for name, check in summary["checks"].items()),
     ]
 
 
@@ -124,6 +129,18 @@ def _most_suspicious(name: str, group: pl.DataFrame, score: str) -> Section:
         rows = [[*row, *labels] for row, labels in zip(rows, top.select("labelled", "regretted").rows(), strict=True)]
     about = f"Of those with at least {fewest} interactions. Click on a column to sort by it."
     return Section(f"The most suspicious {name}s", [about], header, rows)
+
+
+def _check(check: Mapping[str, Any], table: pl.DataFrame | None) -> Section:
+    """What a check flags; it is a hint to look, not a verdict."""
+    told = [check["sentence"], check["about"]]
+    rows = (
+        [] if table is None else table.filter("flagged").head(LONGEST).select(check["subject"], "score", "hint").rows()
+    )
+    shown = [[str(name), score, hint] for name, score, hint in rows]
+    return Section(
+        f"Beside noise: {check['title'].lower()}", told, [check["subject"], "score", "hint"] if rows else [], shown
+    )
 
 
 def _percent(share: float) -> str:

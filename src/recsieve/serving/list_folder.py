@@ -21,6 +21,9 @@ from recsieve.errors import ConfigError, RunError
 from recsieve.files import replacing, write_text
 from recsieve.lock import locked
 from recsieve.progress import Advanced, Progress, unheard
+from recsieve.recommendations.filters import Filters
+from recsieve.recommendations.frame import as_frame
+from recsieve.recommendations.ranker import UNFILTERED, Ranker
 from recsieve.recommender import Recommender
 from recsieve.storage.run_folder import RunFolder
 
@@ -38,6 +41,7 @@ class Lists:
     exclude_seen: bool
     users: int
     users_per_part: int
+    filters: str = ""  # a fingerprint of what else decides about them
 
     @property
     def n_parts(self) -> int:
@@ -54,7 +58,7 @@ def write_lists(
     folder: Path | str,
     k: int = 10,
     *,
-    exclude_seen: bool = True,
+    filters: Filters = UNFILTERED,
     group: Communicator = SINGLE_PROCESS,
     progress: Progress = unheard,
 ) -> Lists:
@@ -64,9 +68,12 @@ def write_lists(
     """
     if k < 1:
         raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
+    filters = filters.prepared()
     recommender = Recommender.load(run)
     n_users = recommender.trained().n_users
-    lists = Lists(fingerprint(RunFolder(run)), k, exclude_seen, n_users, max(1, PART_ROWS // k))
+    lists = Lists(
+        fingerprint(RunFolder(run)), k, filters.exclude_seen, n_users, max(1, PART_ROWS // k), _digest(filters)
+    )
     if group.is_first:
         _check(Path(folder), lists)
     with locked(Path(folder)) if group.is_first else nullcontext():
@@ -74,23 +81,25 @@ def write_lists(
             _prepare(Path(folder), lists)
         group.any(False)  # the others wait, so that they do not take what the first has begun for something else
         lists = _prepare(Path(folder), lists)
-        _write_parts(recommender, Path(folder), lists, group, progress)
+        _write_parts(recommender.ranker(), filters, Path(folder), lists, group, progress)
         group.any(False)  # all have ended
     return lists
 
 
-def _write_parts(recommender: Recommender, folder: Path, lists: Lists, group: Communicator, progress: Progress) -> None:
+def _write_parts(
+    ranker: Ranker, filters: Filters, folder: Path, lists: Lists, group: Communicator, progress: Progress
+) -> None:
     """Write those of a rank's parts that are missing."""
     own = range(group.rank, lists.n_parts, group.size)
     missing = [part for part in own if not part_path(folder, part).exists()]
     total = sum(len(lists.users_of(part)) for part in own)
     done = total - sum(len(lists.users_of(part)) for part in missing)
     progress(Advanced("recommend", done, total, "users"))
-    seen = recommender.interacted() if lists.exclude_seen and missing else None
     for part in missing:
         users, frames = lists.users_of(part), []
         for block in blocks(len(users), BLOCK_USERS):
-            frames.append(recommender.lists_for(np.array(users[block], np.int32), lists.k, seen))
+            ranked = ranker.for_codes(np.array(users[block], np.int32), lists.k, filters)
+            frames.append(as_frame(ranked, ranker.users.ids, ranker.items.ids))
             done += len(users[block])
             progress(Advanced("recommend", done, total, "users"))
         _write(pl.concat(frames), part_path(folder, part))
@@ -121,9 +130,8 @@ def _check(folder: Path, lists: Lists) -> Lists | None:
     about = folder / ABOUT
     if about.exists():
         begun = _read(about)
-        differing = [
-            name for name in ("run", "k", "exclude_seen", "users") if getattr(begun, name) != getattr(lists, name)
-        ]
+        decide = ("run", "k", "exclude_seen", "users", "filters")
+        differing = [name for name in decide if getattr(begun, name) != getattr(lists, name)]
         if differing:
             raise RunError(
                 f"{folder} holds lists that were made with another {' and '.join(differing)}: give another folder by "
@@ -143,6 +151,13 @@ def _read(about: Path) -> Lists:
     except (ValueError, TypeError):
         pass
     raise RunError(f"{about} is damaged or not of recsieve: give another folder by --out.")
+
+
+def _digest(filters: Filters) -> str:
+    """What lists are made with beside the run, "" if nothing."""
+    if filters == Filters(filters.exclude_seen):
+        return ""
+    return hashlib.sha256(json.dumps(asdict(filters), sort_keys=True).encode()).hexdigest()
 
 
 def fingerprint(run: RunFolder) -> str:

@@ -18,7 +18,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
 from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.losses import DenoisedLoss
-from recsieve.models import Fitting, Model
+from recsieve.models import Earlier, Fitting, Model
 from recsieve.objectives import Objective
 from recsieve.sampling import Sampler
 from recsieve.settings import TrainingPlan
@@ -31,10 +31,14 @@ log = logging.getLogger(__name__)
 AT_ONCE = 64
 # A mean loss that no training comes back from: cross-entropy begins at log 2, and at a learning rate of 1 is about 10.
 MOST_LOSS = 1000.0
+# How often fresh interactions come in an epoch of a training that goes on (docs/decisions/0022-a-refresh-rehearses.md).
+MOST_OFTEN = 4
 
 
 class GradientFitting(Fitting):
     """A training under way: an epoch is each interaction once, with fresh negatives."""
+
+    anew_per_refresh = 8  # fresh interactions come several times in each
 
     def __init__(
         self,
@@ -61,7 +65,17 @@ class GradientFitting(Fitting):
         self._history, self._next = History(data), NextEpoch()
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
+        self._fresh: NDArray[np.bool_] | None = None  # interactions that come more often than others
         self._course = self._run()
+
+    def start_from(self, earlier: Earlier) -> bool:
+        users, items = torch.from_numpy(earlier.users), torch.from_numpy(earlier.items)
+        if not self.model.take_vectors(earlier.scorer, users, items):
+            return False
+        self.step = self.loss.step = earlier.epochs * self.steps_per_epoch
+        self.total = self.step + earlier.more * self.steps_per_epoch
+        self._fresh = earlier.fresh if earlier.fresh.any() else None
+        return True
 
     def advance(self) -> float:
         self.model.train()
@@ -72,6 +86,8 @@ class GradientFitting(Fitting):
         """Make steps, giving the loss wherever something is due."""
         while self.step < self.total:
             epoch, within = divmod(self.step, self.steps_per_epoch)
+            if self._fresh is not None:
+                self.sampler.choose(rehearsal(self._fresh, self.plan.seed, epoch))
             stops = self._stops(epoch)
             ends = [stop - self.step + within for stop in stops]
             chunks = self.sampler.chunks(epoch, self.plan.batch_size, within, ends)
@@ -201,6 +217,14 @@ class GradientFitting(Fitting):
             if state.get("memory") is None:
                 raise RunError("the training was begun without a memory: go on without one, or begin anew.")
             self.memory.load_state_dict(state["memory"])
+
+
+def rehearsal(fresh: NDArray[np.bool_], seed: int, epoch: int) -> NDArray[np.int64]:
+    """An epoch in which fresh interactions come several times and some of the others once, so that these stay known."""
+    new, old = np.flatnonzero(fresh), np.flatnonzero(~fresh)
+    times = max(1, min(MOST_OFTEN, len(fresh) // (2 * len(new))))
+    some = np.random.default_rng([seed, epoch, 0xF2E5]).choice(old, len(fresh) - times * len(new), replace=False)
+    return np.concatenate([np.tile(new, times), some])
 
 
 def _given(asked: NextEpoch) -> dict[str, Tensor]:

@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores
+from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.auto import selection as selections
 from recsieve.auto.noise import NoiseEstimate
 from recsieve.experiments.config import read_config

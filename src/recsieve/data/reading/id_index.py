@@ -29,6 +29,11 @@ class IdIndex:
         codes = self._codes
         return np.array([codes.get(text, -1) for text in texts], np.int32)
 
+    @cached_property
+    def values(self) -> list[Any]:
+        """The id of each code, as Python has it."""
+        return self.ids.to_list()
+
     def texts(self, codes: NDArray[np.integer[Any]]) -> list[str]:
         """The ids of codes, as text."""
         return self.ids.gather(codes).cast(pl.String).to_list()

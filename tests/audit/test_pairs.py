@@ -1,6 +1,6 @@
 import numpy as np
 
-from recsieve.audit.pair_scores import PairScores, add_scores
+from recsieve.audit.pairs import PairScores, add_scores
 
 
 def random_scores(seed, factors):

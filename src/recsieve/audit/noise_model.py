@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recsieve.audit.calibration import calibrate, calibration, platt_scaling
 from recsieve.audit.dynamics import Dynamics
-from recsieve.audit.evidence import Evidence
-from recsieve.audit.mixed_model import LEANING, Design, fit_mixed_model
-from recsieve.audit.pair_noise import PairNoise
-from recsieve.audit.pair_scores import PairScores, add_scores
+from recsieve.audit.evidence import Evidence, neighbour_noise
+from recsieve.audit.logistic import PlattScaling, calibrate, calibration, platt_scaling
+from recsieve.audit.mixed_model import LEANING, Columns, Design, fit_mixed_model
+from recsieve.audit.pairs import PairNoise, PairScores, add_scores
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.detection import detection
 
-MODEL, POPULARITY = "mixed model", "popularity"
+STRONG, MODEL, POPULARITY = "mixed model with further evidence", "mixed model", "popularity"
 LEANING_PRECISION = 30.0  # with which popularity is thought to lean that way before any label is seen
 FOLDS = 5
 FEWEST = 20  # labels of noise, and of what is not: with fewer there is nothing to judge a model by
@@ -30,17 +29,18 @@ Rows = NDArray[np.int64]
 
 
 class Fit(NamedTuple):
-    """The logit of noise of a pair: its score, and a slope times the pair's own (held-out) logit."""
+    """The logit of noise of an interaction: the score of its pair, and slopes times columns of its own."""
 
     scores: PairScores
-    slope: float
+    slopes: Floats
+    own: Columns  # (interactions, columns)
 
 
 @dataclass(frozen=True)
 class Labelled:
     """What the labels teach: a logit for every interaction, for labelled ones from a fit without their label."""
 
-    method: str  # MODEL or POPULARITY
+    method: str  # STRONG, MODEL or POPULARITY
     logits: Floats
     pairs: PairNoise
     parts: dict[str, NDArray[np.float32]]  # what user, item and pair each contribute to the logit of an interaction
@@ -66,13 +66,15 @@ def enough_labels(data: Interactions) -> bool:
 def learn_from_labels(
     data: Interactions, dynamics: Dynamics, evidence: Evidence, *, seed: int, report: Callable[[float], None]
 ) -> Labelled:
-    """Fit the mixed model, or popularity alone where cross-validation on the labels does not prefer the model."""
-    own = _Standard.of(evidence.held_out_logit)
-    learner = _Learner(data, own(evidence.held_out_logit), make_design(data, dynamics))
+    """Fit the mixed model with the evidence that cross-validation on the labels supports, or popularity alone."""
+    held_out, further = _Standard.of(evidence.held_out_logit), evidence.further()
+    own = np.concatenate([held_out(evidence.held_out_logit)[:, None], further], axis=1)
+    learner = _Learner(data, own, make_design(data, dynamics))
     rows = np.flatnonzero(labels_of(data) != UNLABELLED)
     noise = data.is_false_positive[rows]
     fold = np.random.default_rng(seed).permutation(np.arange(len(rows)) % FOLDS)
-    judged = {method: np.empty(len(rows)) for method in (MODEL, POPULARITY)}
+    methods = [STRONG, MODEL, POPULARITY] if further.size else [MODEL, POPULARITY]
+    judged = {method: np.empty(len(rows)) for method in methods}
     for number in range(FOLDS):
         report(number / (FOLDS + 1))
         for method, logits in judged.items():
@@ -80,21 +82,25 @@ def learn_from_labels(
             logits[fold == number] = learner.predict(fit, rows[fold == number])
     report(FOLDS / (FOLDS + 1))
     measures = {method: _measures(logits, noise, fold) for method, logits in judged.items()}
-    method = MODEL if _beats(measures[MODEL], measures[POPULARITY]) else POPULARITY
-    line, fit = calibrate(judged[method], noise), learner.fit(method, rows)
-    logits = line(learner.predict(fit, np.arange(len(data))))
+    method = POPULARITY
+    for richer in reversed(methods[:-1]):
+        method = richer if _beats(measures[richer], measures[method]) else method
+    fit, scaling = learner.fit(method, rows), calibrate(judged[method], noise)
+    logits = scaling(learner.predict(fit, np.arange(len(data))))
     logits[rows] = _calibrated_across(judged[method], noise, fold)
-    of_runs = [run.scores.scaled(1 / len(dynamics.folds)) for run in dynamics.folds]
-    slope = fit.slope / own.deviation
-    pairs = add_scores([fit.scores, add_scores(of_runs).scaled(slope, -slope * own.mean)])
-    return Labelled(
-        method,
-        logits,
-        PairNoise(pairs.scaled(line.slope, line.intercept)),
-        learner.parts(fit),
-        measures,
-        calibration(expit(logits[rows]), noise),
-    )
+    # Of a pair that was never observed there is no further evidence.
+    of_pairs = MODEL if method == STRONG else method
+    pair_fit = fit if of_pairs == method else learner.fit(of_pairs, rows)
+    pairs = _pair_noise(pair_fit, calibrate(judged[of_pairs], noise), dynamics, held_out)
+    return Labelled(method, logits, pairs, learner.parts(fit), measures, calibration(expit(logits[rows]), noise))
+
+
+def _pair_noise(fit: Fit, scaling: PlattScaling, dynamics: Dynamics, held_out: _Standard) -> PairNoise:
+    """The fit for any pair, whose own logit is the mean over the runs."""
+    of_runs = add_scores([run.scores.scaled(1 / len(dynamics.folds)) for run in dynamics.folds])
+    slope = float(fit.slopes[0]) / held_out.deviation if len(fit.slopes) else 0.0
+    pairs = add_scores([fit.scores, of_runs.scaled(slope, -slope * held_out.mean)])
+    return PairNoise(pairs.scaled(scaling.slope, scaling.intercept))
 
 
 def make_design(data: Interactions, dynamics: Dynamics) -> Design:
@@ -113,31 +119,37 @@ def make_design(data: Interactions, dynamics: Dynamics) -> Design:
 
 
 class _Learner:
-    """Fits by either method, and predicts, by rows of the data."""
+    """Fits by any method, and predicts, by rows of the data; `own` are the columns of each interaction's own."""
 
-    def __init__(self, data: Interactions, own: NDArray[np.float32], design: Design) -> None:
+    def __init__(self, data: Interactions, own: Columns, design: Design) -> None:
         self._data, self._own, self._design = data, own, design
         self._noise = data.is_false_positive
 
     def fit(self, method: str, rows: Rows) -> Fit:
         users, items, noise = self._data.users[rows], self._data.items[rows], self._noise[rows]
-        if method == MODEL:
-            model = fit_mixed_model(self._design, users, items, self._own[rows], noise)
-            return Fit(model.scores, model.slope)
+        if method != POPULARITY:
+            own = self._with_neighbours(rows) if method == STRONG else self._own[:, :1]
+            model = fit_mixed_model(self._design, users, items, own[rows], noise)
+            return Fit(model.scores, model.slopes, own)
         popularity = self._design.items[:, 0]
-        line = platt_scaling(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
+        scaling = platt_scaling(popularity[items], noise, slope=LEANING, precision=LEANING_PRECISION)
         nothing = np.zeros((1, 1), np.float32)
         scores = PairScores(
-            np.full(self._data.n_users, line.intercept, np.float32),
-            (line.slope * popularity).astype(np.float32),
+            np.full(self._data.n_users, scaling.intercept, np.float32),
+            (scaling.slope * popularity).astype(np.float32),
             np.repeat(nothing, self._data.n_users, axis=0),
             np.repeat(nothing, self._data.n_items, axis=0),
         )
-        return Fit(scores, 0.0)
+        return Fit(scores, np.empty(0), self._own[:, :0])
+
+    def _with_neighbours(self, rows: Rows) -> Columns:
+        """All evidence, and the noise among labelled neighbours, which is told by the labels that are fitted to."""
+        neighbours = neighbour_noise(self._data, rows)
+        return np.concatenate([self._own, _Standard.of(neighbours)(neighbours)[:, None]], axis=1)
 
     def predict(self, fit: Fit, rows: Rows) -> Floats:
         scores = fit.scores.of(self._data.users[rows], self._data.items[rows])
-        return scores.astype(np.float64) + fit.slope * self._own[rows]
+        return scores + fit.own[rows] @ fit.slopes
 
     def parts(self, fit: Fit) -> dict[str, NDArray[np.float32]]:
         """How far the user, the item and the pair each move the logit from where it is on average."""
@@ -169,11 +181,11 @@ def _standardised(table: NDArray, codes: NDArray[np.int32]) -> NDArray[np.float3
 
 
 def _calibrated_across(logits: Floats, noise: NDArray[np.bool_], fold: Rows) -> Floats:
-    """Logits on a line that was fitted to the other folds."""
+    """Logits scaled as the other folds say."""
     calibrated = np.empty(len(logits))
     for number in range(FOLDS):
-        line = calibrate(logits[fold != number], noise[fold != number])
-        calibrated[fold == number] = line(logits[fold == number])
+        scaling = calibrate(logits[fold != number], noise[fold != number])
+        calibrated[fold == number] = scaling(logits[fold == number])
     return calibrated
 
 

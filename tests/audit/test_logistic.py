@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from recsieve.audit.calibration import LEAST_SLOPE, calibrate, calibration, platt_scaling
+from recsieve.audit.logistic import LEAST_SLOPE, calibrate, calibration, platt_scaling
 
 
 @pytest.fixture

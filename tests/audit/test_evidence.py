@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recsieve.audit.profile_fit import profile_fit
+from recsieve.audit.evidence import profile_fit
 from recsieve.data.interactions import Interactions
 
 

@@ -1,4 +1,4 @@
-"""A score for any pair of a user and an item: what is the user's, what is the item's, and a product of two vectors."""
+"""Scores and probabilities of any pair of a user and an item, also one that was never observed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import expit
 
 Vector = NDArray[np.float32]
 
@@ -56,6 +57,21 @@ def add_scores(parts: Sequence[PairScores]) -> PairScores:
         np.concatenate([part.user_factors for part in parts], axis=1),
         np.concatenate([part.item_factors for part in parts], axis=1),
     )
+
+
+@dataclass(frozen=True)
+class PairNoise:
+    """Probabilities by codes of users and items, from logits that are a sum and a product of vectors."""
+
+    logits: PairScores
+
+    def probability(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Vector:
+        """P(noise) of each pair: (n,), (n,) -> (n,)."""
+        return expit(self.logits.of(users, items))
+
+    def log_clean(self, users: NDArray[np.int32]) -> Vector:
+        """log(1 − P) of all items for a block of users, to be added to scores when ranking: (n,) -> (n, items)."""
+        return -np.logaddexp(np.float32(0), self.logits.of_all_items(users))
 
 
 @njit(cache=True, nogil=True, fastmath=True)

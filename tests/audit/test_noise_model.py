@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from recsieve.audit.evidence import gather_evidence
-from recsieve.audit.labelled import MODEL, POPULARITY, enough_labels, labels_of, learn_from_labels
 from recsieve.audit.mixed_model import fit_mixed_model
+from recsieve.audit.noise_model import MODEL, POPULARITY, enough_labels, labels_of, learn_from_labels
 from recsieve.data.interactions import UNLABELLED
 from recsieve.evaluation.detection import detection
 
@@ -47,7 +47,7 @@ def test_a_model_that_does_not_beat_popularity_on_labels_it_has_not_seen_is_not_
         model = fit_mixed_model(design, users, items, logits, noise)
         return replace(model, user_effects=np.random.default_rng(len(users)).normal(0, 3, len(model.user_effects)))
 
-    monkeypatch.setattr("recsieve.audit.labelled.fit_mixed_model", overfitted)
+    monkeypatch.setattr("recsieve.audit.noise_model.fit_mixed_model", overfitted)
     data = labels(regretful, 0.33)
     learnt = learn(data)
     assert learnt.method == POPULARITY

@@ -1,0 +1,96 @@
+"""What a check is: a log in, a table of hints out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recsieve.data.interactions import Interactions
+
+KEPT = 1_000  # rows of a table, the most striking ones
+
+
+class Check(Protocol):
+    """Looks for one thing that an owner of a log asks about; it gives hints, not verdicts.
+
+    `find` gives a table, the most striking row first: a column named as `subject` (user, item or period), a score,
+    `flagged`, and a `hint` in words where it is. It sees interactions of distinct pairs, and is asked only where there
+    is time if it needs it.
+    """
+
+    title: ClassVar[str]
+    about: ClassVar[str]  # what is looked for, and from where on it is flagged
+    subject: ClassVar[str]
+    needs_time: ClassVar[bool]
+
+    def find(self, data: Interactions) -> pl.DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found; without a table, why there is none."""
+
+    title: str
+    about: str
+    subject: str
+    table: pl.DataFrame | None
+    flagged: int = 0
+    looked_at: int = 0
+
+    def summary(self) -> dict[str, str | int | bool]:
+        """What stands in audit.json."""
+        return {
+            "title": self.title,
+            "about": self.about,
+            "subject": self.subject,
+            "made": self.table is not None,
+            "flagged": self.flagged,
+            "looked_at": self.looked_at,
+            "sentence": self.sentence,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one line."""
+        if self.table is None:
+            return f"{self.title}: not looked for, since the log has no time."
+        return f"{self.title}: {self.flagged:,} of {self.looked_at:,} {self.subject}s stand out."
+
+
+def run_checks(data: Interactions, checks: Mapping[str, type[Check]]) -> dict[str, Finding]:
+    """Make every check that the log has the columns for."""
+    return {name: _run(check, data) for name, check in checks.items()}
+
+
+def _run(check: type[Check], data: Interactions) -> Finding:
+    if check.needs_time and (data.time is None or np.ptp(data.time) == 0):
+        return Finding(check.title, check.about, check.subject, None)
+    table = check().find(data)
+    flagged, looked_at = int(table["flagged"].sum()), len(table)
+    return Finding(check.title, check.about, check.subject, table.head(KEPT), flagged, looked_at)
+
+
+def hints(subject: str, ids: pl.Series, score: NDArray, flagged: NDArray[np.bool_], hint: pl.Expr,
+          **facts: NDArray | pl.Series) -> pl.DataFrame:  # fmt: skip
+    """The table of a check, the highest score first; what does not stand out has no hint."""
+    columns = {subject: ids, "score": score.astype(np.float64), "flagged": flagged, **facts}
+    table = pl.DataFrame(columns).with_columns(hint=pl.when("flagged").then(hint))
+    return table.sort("score", descending=True, maintain_order=True)
+
+
+def robust_z(values: NDArray) -> NDArray[np.float64]:
+    """How many deviations a value lies above the median, the deviation told by the median absolute one."""
+    away = values - np.median(values)
+    return away / (1.4826 * np.median(np.abs(away)) + 1e-9)
+
+
+def sorted_times(data: Interactions, codes: NDArray[np.int32], n: int) -> tuple[NDArray, NDArray[np.int64]]:
+    """The rows of each user or item in the order of time: (rows, offsets)."""
+    assert data.time is not None  # a check that needs it is not asked without
+    order = np.lexsort((data.time, codes))
+    return order, np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n))])

@@ -1,0 +1,35 @@
+"""Bulk buyers: users with far more interactions than anybody usual."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from recsieve.audit.checks.base import hints, robust_z
+from recsieve.data.interactions import Interactions
+
+FAR = 5.0  # robust deviations of the logarithm
+
+
+class BulkBuyers:
+    """Users whose profile is so long that it is rather a shop's than a person's."""
+
+    title: ClassVar[str] = "Bulk buyers"
+    about: ClassVar[str] = (
+        f"Users with far more items than others: flagged from {FAR:.0f} robust deviations of the logarithm on."
+    )
+    subject: ClassVar[str] = "user"
+    needs_time: ClassVar[bool] = False
+
+    def find(self, data: Interactions) -> pl.DataFrame:
+        counts = data.user_counts()
+        users = np.flatnonzero(counts)
+        logs = np.log(counts[users])
+        spread = max(1.4826 * float(np.median(np.abs(logs - np.median(logs)))), 0.5)  # many alike are no measure
+        score = np.minimum(robust_z(logs), (logs - np.median(logs)) / spread)
+        typical = int(np.median(counts[users]))
+        hint = pl.format("{} items, where half of all users have {} or fewer", "interactions", pl.lit(typical))
+        ids = data.user_ids.gather(users)
+        return hints("user", ids, score, score > FAR, hint, interactions=counts[users])

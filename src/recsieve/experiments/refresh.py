@@ -1,0 +1,87 @@
+"""A run folder and yesterday's log become another run folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recsieve.data.splitting import SPLITTERS
+from recsieve.data.statistics import fingerprint
+from recsieve.errors import RunError
+from recsieve.evaluation import evaluate
+from recsieve.experiments.run import RunResult, check_out
+from recsieve.lock import locked
+from recsieve.recommender import DEFAULT_KS, Recommender
+from recsieve.refresh.report import METRIC, K
+from recsieve.storage.run_folder import RunFolder
+from recsieve.training import Event
+
+NAMES = ("user", "item", "false_positive", "time", "weight")
+
+
+def refresh_and_save(
+    source: Path,
+    out: Path,
+    data: Path | None = None,
+    forget: Path | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    anew: bool = False,
+    ks: Sequence[int] = DEFAULT_KS,
+    progress: Callable[[Event], None] | None = None,
+) -> RunResult:
+    """Refresh a run with new data, whose columns are called as those of the run were unless `columns` says otherwise.
+
+    With `anew`, the same is also trained from the start, to say what the refreshed one is worth beside it.
+    """
+    run, begun = RunFolder(out), RunFolder(source)
+    check_out(run, resume=False)
+    if run.path.resolve() == begun.path.resolve():
+        raise RunError(f"{out} is the run that is to be refreshed: give another folder by --out.")
+    with locked(run.path):
+        before = Recommender.load(source)
+        about = begun.read_config().get("data", {})
+        known = {name: about[name] for name in NAMES if name in about}
+        how = about.get("split", "random")
+        after = before.refresh(
+            data, forget=forget, split=how if how in SPLITTERS else "random", progress=progress,
+            **known | dict(columns or {}),
+        )  # fmt: skip
+        if anew and after.refreshed is not None and after.refreshed.held_out:
+            _compare(before, after, progress)
+        return _save(run, after, about | {"refreshed": str(source)}, ks)
+
+
+def _compare(before: Recommender, after: Recommender, progress: Callable[[Event], None] | None) -> None:
+    """Train anew on the same data, and put its worth into the report."""
+    assert after.refreshed is not None
+    assert after.split is not None
+    started = time.perf_counter()
+    other = Recommender(**before.settings.model_dump()).fit(after.split, progress=progress)
+    seconds = round(time.perf_counter() - started, 2)
+    test = after.split.test
+    new = test.take(slice(len(test) - after.refreshed.held_out, None))  # they come behind those of before
+    score = evaluate(other.trained(), new.csr, after.seen(), [K]).overall[METRIC]
+    after.refreshed = replace(after.refreshed, anew=score, anew_seconds=seconds)
+
+
+def _save(run: RunFolder, after: Recommender, about: dict[str, Any], ks: Sequence[int]) -> RunResult:
+    split = after.split
+    assert split is not None
+    run.write_split(split)
+    run.write_config(after.settings, about | {"fingerprint": fingerprint(split.train)})
+    evaluation = after.evaluate(split, ks) if len(split.test) else None
+    after.save_results(run)
+    if evaluation is not None:
+        run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))
+    metrics = {
+        "selected": after.selected,
+        "test": evaluation.overall if evaluation else {},
+        "test_users": len(evaluation.users) if evaluation else 0,
+        **after.choice_record(),
+    }
+    run.write_metrics(metrics)
+    return RunResult(run.path, metrics)

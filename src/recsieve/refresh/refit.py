@@ -1,0 +1,179 @@
+"""The models of a recommender on data that has grown: each goes on from its vectors, or is solved again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from recsieve.auto import Choice, Spec
+from recsieve.auto.data import PARTS, Stage, Trust, stage_data
+from recsieve.auto.scoring import log_popularity
+from recsieve.checking import make_settings
+from recsieve.data.interactions import UNLABELLED, Interactions
+from recsieve.data.reading.tables import Source
+from recsieve.data.splitting import Split
+from recsieve.denoisers import Denoiser
+from recsieve.models import Earlier, Fitting, Learner, Model, Scorer
+from recsieve.models.blend import NOISE, Blend, Offset
+from recsieve.preparation import make_learner, make_run
+from recsieve.refresh.grow import Grown, grow, new_parts
+from recsieve.refresh.report import Refreshed, make_report
+from recsieve.settings import Settings
+from recsieve.training import Driver, Event, Validated
+
+FEWEST = 3  # epochs that a model goes on for at least
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """All that a recommender is made of."""
+
+    settings: Settings
+    split: Split
+    model: Scorer
+    final: Scorer | None
+    fitted_on: Stage
+    epochs: float  # for which a named model was fitted
+    choice: Choice | None = None
+    trust: Trust | None = None
+    own_model: Learner | type[Model] | None = None  # where it was given as an object
+    own_denoiser: Denoiser | None = None
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """The models it consists of."""
+        if self.choice is not None:
+            return self.choice.chosen.candidate.specs
+        of = self.settings
+        return (Spec(of.model, of.model_options, of.denoiser, of.denoiser_options),)
+
+    def epochs_of(self, spec: Spec) -> int:
+        return max(1, round(self.epochs if self.choice is None else self.choice.epochs[spec.slug]))
+
+
+@dataclass
+class Refresh:
+    """Fits what a recommender is made of to the data as it has become, and tells how."""
+
+    before: Fitted
+    grown: Grown
+    progress: Callable[[Event], None] | None = None
+    told: dict[str, str] = field(default_factory=dict)  # by model: what was done
+
+    def run(self) -> Fitted:
+        before, trust = self.before, None
+        if before.trust is not None:
+            trust = _grown_trust(before, self.grown)
+        model = self._stage(before.model, before.fitted_on, trust)
+        final = None if before.final is None else self._stage(before.final, "all", trust)
+        return replace(before, split=self.grown.split, model=model, final=final, trust=trust)
+
+    def _stage(self, scorer: Scorer, stage: Stage, trust: Trust | None) -> Scorer:
+        """One of the models, fitted on the data of a stage as it was before."""
+        parts = scorer.scorers if isinstance(scorer, Blend) else [scorer]
+        fitted = [
+            self._fit(spec, part, stage, trust if spec.weighted else None)
+            for spec, part in zip(self.before.specs, parts, strict=True)
+        ]
+        return scorer.of(fitted, self._offset(scorer.offset, stage)) if isinstance(scorer, Blend) else fitted[0]
+
+    def _fit(self, spec: Spec, before: Scorer, stage: Stage, trust: Trust | None) -> Scorer:
+        data = stage_data(self.grown.split, stage, trust)
+        settings = make_settings(self.before.settings.model_dump() | spec.settings() | {"final": False})
+        nothing = data.take(slice(0))
+        split = Split(data, nothing, nothing, nothing)
+        learner = make_learner(settings, self.before.own_model)
+        fitting = learner.begin(split, make_run(settings, split, self.before.own_denoiser))
+        last = self._start(fitting, before, spec, settings, stage)
+        for event in Driver(fitting, settings.patience).run(lambda at: float(at.step), until=last):
+            if self.progress is not None and not isinstance(event, Validated):
+                self.progress(event)
+        return fitting.scorer()
+
+    def _start(self, fitting: Fitting, before: Scorer, spec: Spec, settings: Settings, stage: Stage) -> int:
+        """Begin where a model was, if it can be; gives the step to go on to."""
+        epochs = self.before.epochs_of(spec)
+        anew = min(epochs + settings.patience, max(1, fitting.total // fitting.steps_per_epoch))
+        more = max(FEWEST, anew // fitting.anew_per_refresh)
+        fresh = self._fresh(stage)
+        if fitting.start_from(Earlier(before, self.grown.users, self.grown.items, epochs, more, fresh)):
+            self.told[spec.name] = f"went on from its vectors for {more} of {anew} epochs"
+            return fitting.total
+        self.told[spec.name] = "was solved again" if fitting.total == 1 else f"was fitted anew, for {epochs} epochs"
+        return epochs * fitting.steps_per_epoch
+
+    def _fresh(self, stage: Stage) -> NDArray[np.bool_]:
+        """Which interactions of a stage are new."""
+        parts = [(getattr(self.grown.split, name), getattr(self.grown.added, name)) for name in PARTS[stage]]
+        return np.concatenate([np.arange(len(all_)) >= len(all_) - len(added) for all_, added in parts])
+
+    def _offset(self, offset: Offset | None, stage: Stage) -> Offset | None:
+        """The offset of more users and items: its popularity is that of today, new ones are noise as the mean is."""
+        if offset is None:
+            return None
+        chosen = self.before.choice is not None
+
+        def popularity(split: Split) -> torch.Tensor:
+            return log_popularity(stage_data(split, stage if chosen else "train"))
+
+        old = popularity(self.before.split)
+        gamma = (offset.item @ old) / (old @ old).clamp(min=1e-12)
+        noise = None
+        if offset.noise_users is not None:
+            codes = {"users": self.grown.users, "items": self.grown.items}
+            noise = {name: _grown_rows(getattr(offset, f"noise_{name}"), codes[_whose(name)]) for name in NOISE}
+        return Offset(gamma * popularity(self.grown.split), noise, float(offset.strength))
+
+
+def refresh(
+    before: Fitted, data: Split | Interactions | Source | None, forget: list[str], names: Mapping[str, str | None],
+    how: str, progress: Callable[[Event], None] | None = None,
+) -> tuple[Fitted, Refreshed]:  # fmt: skip
+    """What a recommender becomes with new data and without some users, and a report of it."""
+    started = time.perf_counter()
+    new = None if data is None else new_parts(data, before.split, names, how, before.settings.seed)
+    grown = grow(before.split, new, forget)
+    work = Refresh(before, grown, progress)
+    after = work.run()
+    seconds = time.perf_counter() - started
+    return after, make_report(grown, work.told, before.model, after.model, seconds)
+
+
+def _whose(name: str) -> str:
+    return "users" if name.startswith("user") else "items"
+
+
+def _grown_rows(rows: torch.Tensor, codes: NDArray[np.int64]) -> torch.Tensor:
+    """The rows of those who were there, and their mean for those who were not."""
+    grown = rows.mean(dim=0).expand(len(codes), *rows.shape[1:]).clone()
+    known = codes >= 0
+    grown[known] = rows[codes[known]]
+    return grown
+
+
+def _grown_trust(before: Fitted, grown: Grown) -> dict[str, NDArray[np.float32]]:
+    """1 − P of every interaction: as it was, and of new ones by their label, else as their item's mean was."""
+    assert before.trust is not None
+    known = stage_data(before.split, "all")
+    values = np.concatenate([before.trust[name] for name in PARTS["all"]]).astype(np.float64)
+    n_items = grown.split.train.n_items
+    counts = np.bincount(known.items, minlength=n_items)
+    sums = np.bincount(known.items, values, minlength=n_items)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), values.mean())
+    trust = {}
+    for name in PARTS["all"]:
+        part, added = getattr(before.split, name), getattr(grown.added, name)
+        new = _by_label(added, means[added.items])
+        trust[name] = np.concatenate([before.trust[name][grown.stayed[part.users]], new]).astype(np.float32)
+    return trust
+
+
+def _by_label(part: Interactions, otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    if part.false_positive is None:
+        return otherwise
+    return np.where(part.false_positive == UNLABELLED, otherwise, ~part.is_false_positive)

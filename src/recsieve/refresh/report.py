@@ -1,0 +1,107 @@
+"""What a refresh changed, and what it is worth on held-out new interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recsieve.evaluation import evaluate
+from recsieve.models import Scorer
+from recsieve.refresh.grow import Grown
+
+METRIC, K = "ndcg@20", 20
+NO_WORSE = 0.98  # of what training anew gives
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What came in, what left, what was done to each model, and NDCG@20 on the new interactions that are held out."""
+
+    interactions: int
+    users: int
+    items: int
+    known: int  # rows of pairs that the run had already
+    forgotten: int
+    unknown: int  # ids to forget that nobody had
+    models: Mapping[str, str]
+    held_out: int
+    before: float | None = None  # of the users who were there before, by the run before
+    after: float | None = None  # of the same users, refreshed
+    everybody: float | None = None  # of all users, refreshed
+    anew: float | None = None  # of all users, trained anew, where that was asked for
+    seconds: float | None = None
+    anew_seconds: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """All of it in sentences."""
+        said = [
+            f"{self.interactions:,} interactions came in, with {self.users:,} new users and {self.items:,} new items."
+        ]
+        if self.known:
+            said.append(f"{self.known:,} rows are of pairs that the run has already, and were left out.")
+        if self.forgotten or self.unknown:
+            unknown = f"; {self.unknown:,} ids to forget are not in it" if self.unknown else ""
+            said.append(f"{self.forgotten:,} users were forgotten{unknown}.")
+        said += [f"{name} {done}." for name, done in self.models.items()]
+        return said + self._worth()
+
+    def _worth(self) -> list[str]:
+        if self.everybody is None:
+            return ["nothing new is held out, so it is not known whether it is better or worse."]
+        said = []
+        if self.before is not None:
+            said.append(
+                f"{METRIC} on {self.held_out:,} held-out new interactions, for users who were there before: "
+                f"{self.before:.4f} before, {self.after:.4f} now."
+            )
+        if self.anew is None:
+            return [*said, f"{METRIC} for all users: {self.everybody:.4f}."]
+        verdict = "no worse" if self.everybody >= NO_WORSE * self.anew else "worse: keep the one that is trained anew"
+        return [*said, f"{METRIC} for all users: {self.everybody:.4f}, and {self.anew:.4f} trained anew: {verdict}."]
+
+
+def make_report(grown: Grown, models: Mapping[str, str], before: Scorer, after: Scorer, seconds: float) -> Refreshed:
+    """Count what changed, and measure what is held out of the new data."""
+    return Refreshed(
+        sum(map(len, grown.added.parts)), int((grown.users < 0).sum()), int((grown.items < 0).sum()), grown.known,
+        int((~grown.stayed).sum()), grown.unknown, models, seconds=round(seconds, 2), **_measured(grown, before, after),
+    )  # fmt: skip
+
+
+def _measured(grown: Grown, before: Scorer, after: Scorer) -> dict[str, Any]:
+    """NDCG@20 on the new interactions of the test part, before and after."""
+    test = grown.added.test
+    if not len(test):
+        return {"held_out": 0}
+    seen = grown.split.train.csr.union(grown.split.validation.csr)
+    old = test.take(grown.users[test.users] >= 0)
+
+    def ndcg(scorer: Scorer, part: Any) -> float | None:
+        return evaluate(scorer, part.csr, seen, [K]).overall[METRIC] if len(part) else None
+
+    widened = Widened(before, grown)
+    return {
+        "held_out": len(test), "before": ndcg(widened, old), "after": ndcg(after, old), "everybody": ndcg(after, test),
+    }  # fmt: skip
+
+
+class Widened(Scorer):
+    """A model before it was refreshed, under the codes of today: what it does not know it does not recommend."""
+
+    def __init__(self, before: Scorer, grown: Grown) -> None:
+        super().__init__()
+        self.n_users, self.n_items = grown.split.train.n_users, grown.split.train.n_items
+        self._before, self._codes = before.prepare(), torch.from_numpy(np.maximum(grown.users, 0))
+
+    def score(self, users: Tensor) -> Tensor:
+        scores = torch.full((len(users), self.n_items), -torch.inf)
+        scores[:, : self._before.n_items] = self._before.score(self._codes[users])
+        return scores
