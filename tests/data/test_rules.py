@@ -73,3 +73,8 @@ def test_a_rule_names_its_columns_once():
 @pytest.mark.parametrize("name", ["user", "group", "order", "date", "Größe"])
 def test_a_column_may_be_called_as_a_word_of_sql_is(name):
     assert columns_of(f"{name} < 3") == [name]
+
+
+def test_a_between_of_a_between_is_refused_and_not_worked_at_for_hours():
+    with pytest.raises(ConfigError, match="a between of a between"):
+        parse_rule("rating between 1 and 2" + " between 1 and 2" * 20)

@@ -3,11 +3,12 @@ import tomllib
 import polars as pl
 import pytest
 
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.experiments.config import read_config
 from recsieve.experiments.search import make_tuning
 from recsieve.experiments.space import in_words
 from recsieve.experiments.tune import advice, run_tuning
+from recsieve.recommender import Recommender
 
 
 @pytest.fixture
@@ -101,3 +102,13 @@ def test_advice_says_when_plain_training_is_as_good():
     assert "What mattered most was beta (70 %)" in line
     assert "No options were found" in line
     assert "looks better than it is" in caution
+
+
+def test_trials_that_all_diverge_are_told_in_one_line(in_this_process, split, tmp_path, monkeypatch):
+    def diverge(self, *given, **named):
+        raise DivergedError("the training diverged by step 1.", 1)
+
+    monkeypatch.setattr(Recommender, "fit", diverge)
+    config = make_tuning({"model": "gmf", "strategies": ["keep-all"], "trials": 2, "epochs": 1, "workers": 1})
+    with pytest.raises(DivergedError, match="no trial of CE ended with weights, all of them diverged"):
+        run_tuning(config, tmp_path / "out", split=split)

@@ -13,7 +13,7 @@ def place(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize(("command", "every"), [("train", 6), ("recommend", 3)])
+@pytest.mark.parametrize(("command", "every"), [("train", 15), ("recommend", 3)])
 def test_a_write_that_fails_is_one_line_and_the_next_run_ends_with_the_same_bits(place, command, every):
     found = enumerate_faults(place, command, every=every)
     assert found["defects"] == []

@@ -51,3 +51,6 @@ def _refuse_other_nodes(tree: exp.Condition, rule: str) -> None:
             raise ConfigError(
                 f"the rule '{rule}' is more than a comparison of columns ({node.sql()}): give one {EXAMPLES}."
             )
+        # polars writes what is compared twice, so that twenty in each other would take hours.
+        if isinstance(node, exp.Between) and node.this.find(exp.Between):
+            raise ConfigError(f"the rule '{rule}' has a between of a between: give one {EXAMPLES}.")
