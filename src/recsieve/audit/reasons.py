@@ -32,6 +32,7 @@ _MISFIT = pl.format(
 _UNEXPECTED = pl.format(
     "a model that had not seen it expected it less than {} % of all interactions", _share("unexpected")
 )
+_GIVEN = pl.format("your own score is higher than that of {} % of all interactions", _share("given"))
 _RARE = pl.format(
     "few have this item: {}, and {} % of all interactions are with more popular ones",
     pl.when(pl.col("popularity") == 1).then(pl.lit("this user alone")).otherwise(pl.format("{} users", "popularity")),
@@ -45,7 +46,7 @@ _LIKELY = {
 
 
 def reasons_without_labels(evidence: Evidence) -> pl.Series:
-    """Up to two of: it does not fit the profile, it was not expected, the item is rare; the strongest first."""
+    """Up to two of: a score of one's own, no fit with the profile, not expected, a rare item; the strongest first."""
     in_profile = np.where(evidence.activity >= LONG_PROFILE, evidence.unfitting_in_profile, 0)
     strengths = {
         "in profile": in_profile,
@@ -54,6 +55,8 @@ def reasons_without_labels(evidence: Evidence) -> pl.Series:
         "rare": evidence.unpopular,
     }
     told = [_IN_PROFILE, _MISFIT, _UNEXPECTED, _RARE]
+    if evidence.given is not None:
+        strengths, told = {"given": evidence.given} | strengths, [_GIVEN, *told]
     return _strongest(_frame(evidence), list(strengths.values()), told, STANDS_OUT)
 
 
@@ -86,7 +89,8 @@ def _regretted(of: str, whose: str, overall: float) -> pl.Expr:
 
 
 def _frame(evidence: Evidence) -> pl.DataFrame:
-    names = ("popularity", "activity", "unpopular", "unfitting", "unexpected", "unfitting_in_profile")
+    names = ["popularity", "activity", "unpopular", "unfitting", "unexpected", "unfitting_in_profile"]
+    names += [] if evidence.given is None else ["given"]
     return pl.DataFrame({name: getattr(evidence, name) for name in names})
 
 

@@ -33,7 +33,7 @@ def write_audit_page(folder: Path) -> Path:
     """Write report.html beside an audit's results."""
     summary = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
     groups = {name: pl.read_parquet(folder / f"{name}s.parquet") for name in ("item", "user")}
-    made = [name for name, check in summary["checks"].items() if check["made"]]
+    made = [name for name, check in summary.get("checks", {}).items() if check["made"]]
     tables = {name: pl.read_parquet(folder / "checks" / f"{name}.parquet") for name in made}
     data = {**list_data(folder, summary), "charts": dialog_charts()}
     size = f"{summary['interactions']:,} interactions of {summary['users']:,} users with {summary['items']:,} items"
@@ -58,7 +58,7 @@ def sections(
         Section("Where the noise sits", [WHERE], panels=places),
         Section("Items and users", [_about_dots(groups)], panels=dots),
         *(_most_suspicious(name, group, score) for name, group in groups.items()),
-        *(_check(check, tables.get(name)) for name, check in summary["checks"].items()),
+        *(_check(check, tables.get(name)) for name, check in summary.get("checks", {}).items()),
     ]
 
 
