@@ -40,9 +40,12 @@ def assert_same(runs, others):
         assert others[name]["metrics"] == pytest.approx(run["metrics"], abs=1e-4), name
 
 
-@pytest.mark.parametrize("n_ranks", [2, 3])
-def test_500_steps_with_every_strategy_are_those_of_one_rank(run_on, n_ranks):
-    options = "--steps", 500, "--models", "gmf", "neumf", "cdae"
+@pytest.mark.parametrize(
+    ("n_ranks", "steps"),
+    [(2, 40), pytest.param(2, 500, marks=pytest.mark.soak), pytest.param(3, 500, marks=pytest.mark.soak)],
+)
+def test_steps_with_every_strategy_are_those_of_one_rank(run_on, n_ranks, steps):
+    options = "--steps", steps, "--models", "gmf", "neumf", "cdae"
     runs = run_on(1, *options)
     assert len(runs) == 3 * len(DENOISERS)
     assert_same(runs, run_on(n_ranks, *options))

@@ -85,7 +85,7 @@ def written_out(model, strategy):
     return losses, evaluate(network.eval(), test.csr, data.csr, [10]).overall
 
 
-@pytest.mark.parametrize("n_ranks", [2, 3])
+@pytest.mark.parametrize("n_ranks", [2, pytest.param(3, marks=pytest.mark.soak)])
 def test_every_strategy_on_sharded_tables_equals_whole_tables_with_adagrad(run_on, n_ranks):
     runs = run_on(n_ranks)
     for model, strategy in product(NETWORKS, DENOISERS):
