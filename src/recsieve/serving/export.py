@@ -121,6 +121,7 @@ def _write_duckdb(ranker: Ranker, vectors: Vectors | None, path: Path, k: int) -
         for name, frame in _vector_frames(ranker, vectors):
             frame.write_parquet(Path(folder) / f"{name}.parquet")
         with replacing(path) as temporary:
+            temporary.unlink()  # DuckDB makes its file itself, and takes no empty one
             database = duckdb.connect(str(temporary))
             for file in sorted(Path(folder).glob("*.parquet")):
                 database.execute(f"CREATE TABLE {file.stem} AS SELECT * FROM read_parquet(?)", [str(file)])
