@@ -64,7 +64,14 @@ def one_model(train, budget, trials, models, training):
     return make_plan(train, budget, 1, models, training)
 
 
-@pytest.mark.parametrize("guide", [guide for guide in GUIDES if blocks(guide)], ids=name_of)
+RUN = [
+    pytest.param(guide, marks=pytest.mark.soak) if guide.name == "real-data.md" else guide  # over a minute by itself
+    for guide in GUIDES
+    if blocks(guide)
+]
+
+
+@pytest.mark.parametrize("guide", RUN, ids=name_of)
 def test_every_command_and_snippet_runs(guide, in_folder, shared_data, monkeypatch):
     if guide.name == "real-data.md":
         for name, folder in REAL_DATA.items():
