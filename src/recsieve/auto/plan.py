@@ -8,18 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from recsieve.auto.candidates import Spec
 from recsieve.data.interactions import Interactions
 from recsieve.files import write_text
-from recsieve.models import MODELS, Model, fits_memory
+from recsieve.models import MODELS, ItemKNN, Model, fits_memory
 from recsieve.storage.damage import reading
 
 # Those that win most often for their time first; what is trained by gradients comes when there is time left.
 ORDER = ("ease", "ials", "rp3beta", "itemknn", "popularity", "mf", "lightgcn", "gmf", "cdae", "neumf")
-# Seconds on two cores for a unit of work, from benchmarks on ml-1m: for deciding what fits a budget, no more.
-CUBIC, SQUARED, SWEEP, STEP = 1.2e-11, 1.5e-8, 4e-9, 4e-7
 SEARCH_SHARE = 0.6  # of the budget; the rest is for offsets, blends and refits
 
 
@@ -88,19 +84,6 @@ def _usual_models(train: Interactions) -> list[str]:
 
 
 def cost(spec: Spec, train: Interactions) -> float:
-    """About how many seconds a model takes to fit and to be judged."""
-    n, counts, n_items = len(train), train.user_counts().astype(np.float64), train.n_items
-    pairs = float((counts**2).sum())
-    ranking = 4e-9 * min(train.n_users, 10_000) * n_items
-    if spec.model == "ease":
-        return CUBIC * n_items**3 + SQUARED * pairs / 4 + 1e-9 * n * n_items + ranking
-    if spec.model in ("itemknn", "rp3beta"):
-        return SQUARED * pairs + ranking
-    if spec.model == "ials":
-        factors = 256 if n_items > 2000 else 128
-        return 16 * (SWEEP * factors * (n + 40 * (train.n_users + n_items)) + ranking)
-    if spec.model == "popularity":
-        return ranking
-    epochs, rows = 40, n * (1 + spec.training.get("negatives", 1))
-    heavy = {"gmf": 1, "mf": 1}.get(spec.model, 6)
-    return epochs * (STEP * heavy * rows + ranking)
+    """About how many seconds a model takes to fit and to be judged; one that says nothing, as long as neighbours."""
+    estimate = getattr(MODELS[spec.model], "seconds", ItemKNN.seconds)
+    return float(estimate(train, spec.training))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -273,10 +273,8 @@ class Search:
 
 def _weighted(spec: Spec) -> list[Spec]:
     """A model with noise weights, in each way that it knows."""
-    weighted = replace(spec, weighted=True)
-    if spec.model != "ease":
-        return [weighted]
-    return [weighted, replace(weighted, model_options={**spec.model_options, "weights": "targets"})]
+    ways: tuple[dict[str, Any], ...] = getattr(MODELS[spec.model], "weight_options", ({},))
+    return [replace(spec, weighted=True, model_options={**spec.model_options, **way}) for way in ways]
 
 
 def _with_strategies(spec: Spec) -> list[Spec]:

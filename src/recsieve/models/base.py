@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from recsieve.data.interactions import CSR
+from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import ConfigError
+from recsieve.models.cost import STEP, ranking_seconds
 from recsieve.models.scorer import Scorer
 from recsieve.objectives import Losses, Objective
 from recsieve.sampling import Batch
@@ -38,12 +39,20 @@ class Model(Scorer):
     shardable = True
     # Whether a score depends on the profiles of all users, of which a rank has only some.
     reads_all_profiles = False
+    # How long a row of a batch takes beside one of a dot product with fused steps.
+    row_cost: ClassVar[float] = 6.0
     # Of the parameters that have a row for each user or item, whose they are; if for both, in this order.
     rows_of: ClassVar[Mapping[str, tuple[Of, ...]]] = {"user.weight": ("users",), "item.weight": ("items",)}
 
     def __init__(self, profiles: CSR, generator: torch.Generator | None = None, **options: Any) -> None:
         super().__init__()
         self.n_users, self.n_items = profiles.n_users, profiles.n_items
+
+    @classmethod
+    def seconds(cls, train: Interactions, training: Mapping[str, Any]) -> float:
+        """About how long 40 epochs take, each with its validation; early stopping seldom comes later."""
+        rows = len(train) * (1 + training.get("negatives", 1))
+        return 40 * (STEP * cls.row_cost * rows + ranking_seconds(train))
 
     @abstractmethod
     def forward(self, users: Tensor, items: Tensor) -> Tensor:

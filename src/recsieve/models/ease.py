@@ -20,6 +20,7 @@ from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.memory import free_memory, gigabytes
 from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
+from recsieve.models.cost import INVERSE, product_seconds, ranking_seconds
 from recsieve.models.item_item import DenseItemScorer
 from recsieve.models.item_products import gram_matrix
 from recsieve.models.learner import Run
@@ -40,6 +41,7 @@ class EASE:
 
     uses_seed: ClassVar[bool] = False
     search_space: ClassVar[SearchSpace] = {"l2": Range(5, 5_000)}
+    weight_options: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"weights": "targets"})
 
     l2: float | None = None
     weights: Literal["profiles", "targets"] = "profiles"
@@ -60,6 +62,12 @@ class EASE:
     def memory(n_items: int) -> int:
         """The bytes that it takes at least: for whoever tries it without being asked."""
         return 2 * 4 * n_items**2
+
+    @staticmethod
+    def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
+        """About how long it takes to fit and validate."""
+        scoring = 1e-9 * len(train) * train.n_items
+        return INVERSE * train.n_items**3 + product_seconds(train) / 4 + scoring + ranking_seconds(train)
 
     @staticmethod
     def grid(train: Interactions) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from recsieve.models.state import checked_profiles
 class GMF(Model):
     """A weighted dot product of a user and an item vector (He et al., 2017)."""
 
+    row_cost = 1.0
     search_space: ClassVar[dict[str, Range]] = {"factors": Range(8, 256, whole=True)}
 
     def __init__(self, profiles: CSR, generator: torch.Generator, *, factors: int = 32) -> None:

@@ -21,6 +21,7 @@ from recsieve.data.splitting import Split
 from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import require_one_process
+from recsieve.models.cost import SOLVE, ranking_seconds
 from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve
 from recsieve.models.learner import Earlier, Fitting, Run
 from recsieve.models.new_users import cosines
@@ -68,6 +69,13 @@ class IALS:
     def begin(self, split: Split, run: Run) -> Sweeps:
         require_one_process(run, "iALS")
         return Sweeps(self.settled(split.train), split.train, run)
+
+    @classmethod
+    def seconds(cls, train: Interactions, training: Mapping[str, Any]) -> float:
+        """About how long all sweeps take, each with its validation."""
+        settled = cls().settled(train)
+        sweep = SOLVE * settled.factors * (len(train) + 40 * (train.n_users + train.n_items))
+        return settled.sweeps * (sweep + ranking_seconds(train))
 
     @classmethod
     def grid(cls, train: Interactions) -> list[dict[str, Any]]:

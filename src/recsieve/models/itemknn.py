@@ -15,6 +15,7 @@ from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
 from recsieve.models.learner import Run
@@ -50,6 +51,11 @@ class ItemKNN:
     def begin(self, split: Split, run: Run) -> ClosedForm:
         require_one_process(run, "itemknn")
         return ClosedForm(lambda: self.solve(split.train))
+
+    @staticmethod
+    def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
+        """About how long it takes to fit and validate."""
+        return product_seconds(train) + ranking_seconds(train)
 
     @staticmethod
     def grid(train: Interactions) -> list[dict[str, Any]]:

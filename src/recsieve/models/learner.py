@@ -84,8 +84,14 @@ class Fitting(ABC):
 class Learner(Protocol):
     """A model with its options that fits itself to data.
 
-    It may also have, each of them optional: `search_space`, what `tune` looks through, by option, and
-    `uses_seed = False`, where every seed gives the same model.
+    It may also have, each of them optional:
+
+    - `search_space`, what `tune` looks through, by option;
+    - `uses_seed = False`, where every seed gives the same model;
+    - `grid(train)`, the few options that `auto` tries, the default first;
+    - `seconds(train, training)`, about how long a fit with such training settings takes, for the plan of `auto`;
+    - `memory(n_items)`, the bytes it takes at least: `auto` and comparisons leave out what does not fit;
+    - `weight_options`, the options under which `auto` tries noise weights, where there are several.
     """
 
     def begin(self, split: Split, run: Run) -> Fitting:

@@ -27,6 +27,7 @@ class MF(Model):
     mean of ‖user‖² + ‖item‖² over the rows of a batch.
     """
 
+    row_cost = 1.0
     search_space: ClassVar[dict[str, Range]] = {
         "factors": Range(16, 256, whole=True),
         "dropout": Range(0.1, 0.7),

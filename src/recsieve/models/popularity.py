@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll
 from recsieve.models.closed_form import ClosedForm, require_one_process
+from recsieve.models.cost import ranking_seconds
 from recsieve.models.learner import Run
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked
@@ -29,6 +30,11 @@ class Popularity:
     def begin(self, split: Split, run: Run) -> ClosedForm:
         require_one_process(run, "popularity")
         return ClosedForm(lambda: self.solve(split.train))
+
+    @staticmethod
+    def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
+        """About how long it takes to fit and validate."""
+        return ranking_seconds(train)
 
     def accepts(self, denoiser: type) -> bool:
         return denoiser is KeepAll

@@ -16,6 +16,7 @@ from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
 from recsieve.models.itemknn import require_count
@@ -52,6 +53,11 @@ class RP3Beta:
     def begin(self, split: Split, run: Run) -> ClosedForm:
         require_one_process(run, "rp3beta")
         return ClosedForm(lambda: self.solve(split.train))
+
+    @staticmethod
+    def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
+        """About how long it takes to fit and validate."""
+        return product_seconds(train) + ranking_seconds(train)
 
     @staticmethod
     def grid(train: Interactions) -> list[dict[str, Any]]:
