@@ -20,7 +20,7 @@ Each row compares two ways run one after the other on the same machine: the plai
 ourselves (a DataLoader with a sample at a time, dense Adam over the whole tables, truncation by sorting, evaluation one
 user after the other; see `benchmarks/plain.py`), or RecBole itself where the row says so, and recsieve's own loop.
 Before anything is timed, both must give the same losses or lists. Only ratios count, and even they differ by a third
-between runs: the machine has two cores that share their caches with strangers. What is waiting for memory, as our
+between runs: the machine has two cores that share their caches with other machines. What is waiting for memory, as our
 training does, suffers more from that than the plain way, so earlier ratios of the same row stand beside the last.
 
 {sections}

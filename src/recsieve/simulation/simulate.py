@@ -93,7 +93,7 @@ def _show(
 
 
 def _draw_items(truth: Truth, topics: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw an item of each topic by popularity: a point in the topic's stretch of the cumulated popularity."""
+    """Draw an item of each topic by popularity: a point in the topic's interval of the cumulated popularity."""
     cumulated = np.cumsum(truth.popularity)
     last = np.flatnonzero(np.diff(truth.topics, append=truth.topics[-1] + 1))  # the last item of each topic
     end = cumulated[last]
