@@ -24,10 +24,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "train": ("train", "{log}", "--model", "gmf", *TRAINED, "--checkpoint-every", "2", "--resume", "--out", "{out}"),
     "auto": ("train", "{log}", "--candidates", "ease,gmf", "--trials", "2", *TRAINED, "--resume", "--out", "{out}"),
     "audit": ("audit", "{log}", "--csv", "--out", "{out}"),
-    "compare": ("compare", "{log}", "--seeds", "2", "--strategies", "truncated", "--plain-models", "ease", "--workers",
+    "compare": ("compare", "{log}", "--seeds", "2", "--strategies", "keep-all", "--plain-models", "ease", "--workers",
                 "1", *TRAINED, "--metric", "ndcg@5", "--out", "{out}"),
     "tune": ("tune", "{log}", "--strategies", "keep-all", "--trials", "2", "--workers", "1", *TRAINED,
              "--out", "{out}"),
+    "refresh": ("refresh", "{run}", "--data", "{new}", "--out", "{out}"),
     "recommend": ("recommend", "{run}", "--k", "3", "--out", "{out}"),
 }  # fmt: skip
 
@@ -42,21 +43,27 @@ class Ended:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with a log and, for `recommend`, a finished run."""
+    """A folder with a log, a finished run and, to refresh it, a log of the next day."""
 
     folder: Path
     in_child: bool = False
 
     def prepare(self) -> None:
-        rng, rows = Random(0), {}
-        while len(rows) < 200:
-            rows[rng.randrange(25), rng.randrange(20)] = rng.randrange(1, 6)
-        lines = [f"u{user},i{item},{rating}" for (user, item), rating in sorted(rows.items())]
-        (self.folder / "log.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n", encoding="utf-8")
+        rng = Random(0)
+        self._write_log("log.csv", rng, rows=200, users=25)
+        self._write_log("new.csv", rng, rows=30, users=28)
         self.must("train", self.folder / "run")
 
+    def _write_log(self, name: str, rng: Random, rows: int, users: int) -> None:
+        ratings: dict[tuple[int, int], int] = {}
+        while len(ratings) < rows:
+            ratings[rng.randrange(users), rng.randrange(20)] = rng.randrange(1, 6)
+        lines = [f"u{user},i{item},{rating}" for (user, item), rating in sorted(ratings.items())]
+        (self.folder / name).write_text("\n".join(["user,item,rating", *lines]) + "\n", encoding="utf-8")
+
     def words(self, command: str, out: Path) -> list[str]:
-        known = {"log": str(self.folder / "log.csv"), "run": str(self.folder / "run"), "out": str(out)}
+        known = {"log": "log.csv", "new": "new.csv", "run": "run"}
+        known = {name: str(self.folder / file) for name, file in known.items()} | {"out": str(out)}
         rule = [] if command == "recommend" else ["--false-positive", "rating < 2"]
         return [word.format(**known) for word in COMMANDS[command]] + rule
 

@@ -176,7 +176,7 @@ def _conclude(folder: Path, seeds: int, name: str) -> dict[str, Any]:
 def _tested(folder: Path, seeds: int, name: str) -> dict[str, NDArray[np.float64]]:
     """The test score of each user, by what was tested: (seeds, users)."""
     frames: Sequence[pl.DataFrame] = [
-        pl.read_parquet(folder / str(seed) / f"{_slug(name)}.parquet") for seed in range(seeds)
+        pl.read_parquet(folder / str(seed) / f"{_slug(name)}.parquet", glob=False) for seed in range(seeds)
     ]
     return {kind: np.array([frame[kind].to_numpy() for frame in frames]) for kind in frames[0].columns}
 

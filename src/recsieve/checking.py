@@ -18,6 +18,7 @@ from recsieve.errors import ConfigError, did_you_mean
 from recsieve.models import MODELS, Learner, Model
 from recsieve.objectives import OBJECTIVES, make_objective
 from recsieve.registry import options_of
+from recsieve.sampling.sampler import too_small_batch
 from recsieve.settings import (
     AUTO,
     CUSTOM,
@@ -31,6 +32,7 @@ from recsieve.settings import (
     usual_denoiser,
 )
 from recsieve.training.sharded import check_shardable
+from recsieve.training.steps import FUSED, NOT_FUSED
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
@@ -136,12 +138,24 @@ def _check_model(settings: Settings) -> None:
             one = CSR(np.array([0, 1], np.int64), np.zeros(1, np.int32), 1)
             # Whether many factors fit into memory is seen with the data.
             model(one, torch.Generator(), **options | ({"factors": 1} if "factors" in options else {}))
+            _check_steps(settings, model)
         else:
             _check_learner(settings, model(**options))
     if settings.shard_tables:
         if not issubclass(model, Model):
             raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
         check_shardable(settings.model, model, settings.model_options.get("factors"))
+
+
+def _check_steps(settings: Settings, model: type[Model]) -> None:
+    """Refuse steps of gradient descent that cannot be made."""
+    rows, objective = 1 + settings.negatives, make_objective(settings.objective, settings.objective_options)
+    if settings.batch_size < rows:
+        raise ConfigError(too_small_batch(settings.batch_size, rows))
+    if objective.pairwise and not model.takes_pairs:
+        raise ConfigError(f"{settings.model} learns from labels: give a pointwise objective such as bce.")
+    if settings.engine == "fused" and (model not in FUSED or type(objective) not in FUSED[model].objectives):
+        raise ConfigError(NOT_FUSED)
 
 
 def _check_learner(settings: Settings, learner: Learner) -> None:

@@ -53,7 +53,7 @@ class ComparisonResult(Displayed):
     @property
     def summary(self) -> pl.DataFrame:
         """The rows as a flat table."""
-        return pl.read_parquet(self.folder / "tables" / "summary.parquet")
+        return pl.read_parquet(self.folder / "tables" / "summary.parquet", glob=False)
 
     @property
     def page(self) -> Path:
@@ -133,7 +133,7 @@ class TuningResult(Displayed):
     @property
     def trials(self) -> pl.DataFrame:
         """Every trial."""
-        return pl.read_parquet(self.folder / "tables" / "trials.parquet")
+        return pl.read_parquet(self.folder / "tables" / "trials.parquet", glob=False)
 
     @property
     def page(self) -> Path:

@@ -122,6 +122,16 @@ def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text
         ("train", ("--model", "nmtr")),
         ("train", ("--log", "tensorbord")),
         ("train", ("--time", "nothing")),
+        ("train", ("--model", "lightgcn", "--engine", "fused")),
+        ("train", ("--model", "mf", "--objective", "hinge", "--engine", "fused")),
+        ("train", ("--model", "gmf", "--batch-size", 1)),
+        ("train", ("--model", "ease", "--select-by", "own-loss")),
+        ("train", ("--model", "ease", "--l2", 1e308)),
+        ("train", ("--model", "ials", "--l2", 1e-300)),
+        ("compare", ("--models", "lightgcn", "--engine", "fused")),
+        ("compare", ("--batch-size", 4, "--negatives", 4)),
+        ("tune", ("--batch-size", 1)),
+        ("tune", ("--model", "ease", "--select-by", "own-loss")),
         ("compare", ("--select-by", "clean-ndcg@5")),
         ("compare", ("--strategies", "keep-all,negative-feedback")),
         ("compare", ("--noise", "disliked:0.1", "--seeds", 2)),
@@ -135,6 +145,23 @@ def test_a_bad_option_leaves_nothing_behind(recsieve, log, tmp_path, command, op
     known = () if "--user" in options else ("--user", "customer")
     assert refused(recsieve(command, log, *known, "--item", "product", *options, "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_nmtr_and_pairs_do_not_go_together_and_leave_nothing_behind(recsieve, log, columns, tmp_path):
+    out = ("--objective", "bpr", "--out", tmp_path / "out")
+    assert refused(recsieve("train", log, *columns, "--model", "nmtr", *out), "pointwise")
+    assert refused(recsieve("tune", log, *columns, "--model", "nmtr", *out), "pointwise")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["train", "audit"])
+def test_names_may_have_brackets_and_stars(recsieve, log, columns, tmp_path, command):
+    """Pages too: they are made from files that are found by name."""
+    model = ("--model", "popularity") if command == "train" else ()
+    out = tmp_path / "a[1]*?"
+    answer = recsieve(command, log, *columns, *model, "--out", out)
+    assert answer.code == 0, answer.err
+    assert list(out.glob("*.html"))
 
 
 def test_a_run_without_any_training_does_not_block_the_next(recsieve, log, columns, tmp_path, monkeypatch):

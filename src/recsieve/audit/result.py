@@ -155,19 +155,19 @@ def _read(folder: Path) -> Audit:
         raise RunError(f"{folder} holds no {SUMMARY}: give a folder in which an audit has ended.")
     with reading(folder, "an audit of recsieve", "run the audit again"):
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        table = pl.read_parquet(folder / TABLE)
+        table = pl.read_parquet(folder / TABLE, glob=False)
         in_order = table.sort("row")
         pairs = PairNoise(PairScores(**load_file(folder / PAIRS))) if (folder / PAIRS).exists() else None
         return Audit(
             _interactions(in_order, folder),
             table,
             summary,
-            pl.read_parquet(folder / SHOWN),
+            pl.read_parquet(folder / SHOWN, glob=False),
             in_order["noise_score"].to_numpy(),
             None if pairs is None else in_order["probability"].to_numpy(),
             pairs,
             {
-                name: pl.read_parquet(folder / CHECKS / f"{name}.parquet")
+                name: pl.read_parquet(folder / CHECKS / f"{name}.parquet", glob=False)
                 for name, check in summary["checks"].items()
                 if check["made"]
             },
@@ -201,7 +201,8 @@ def _group_table(
 
 
 def _interactions(table: pl.DataFrame, folder: Path) -> Interactions:
-    user_ids, item_ids = pl.read_parquet(folder / USERS)["user"], pl.read_parquet(folder / ITEMS)["item"]
+    user_ids = pl.read_parquet(folder / USERS, glob=False)["user"]
+    item_ids = pl.read_parquet(folder / ITEMS, glob=False)["item"]
     optional: dict[str, Any] = {name: table[name].to_numpy() for name in ("weight", "time") if name in table.columns}
     labels = table["labelled_noise"]
     if labels.null_count() < len(labels):

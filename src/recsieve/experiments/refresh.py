@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from recsieve.data.splitting import SPLITTERS
+from recsieve.data.splitting import SPLITTERS, Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import RunError
 from recsieve.evaluation import evaluate
 from recsieve.experiments.run import RunResult, check_out
 from recsieve.lock import locked
 from recsieve.recommender import DEFAULT_KS, Recommender
+from recsieve.refresh.grow import new_parts
 from recsieve.refresh.report import METRIC, K
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event
 
-NAMES = ("user", "item", "false_positive", "time", "weight")
+log = logging.getLogger(__name__)
+
+# What says which rows count and how; `refresh` asks for the rest of how a file is written.
+NAMES = ("user", "item", "false_positive", "positive", "repeats", "time", "weight")
 
 
 def refresh_and_save(
@@ -38,21 +43,37 @@ def refresh_and_save(
     With `anew`, the same is also trained from the start, to say what the refreshed one is worth beside it.
     """
     run, begun = RunFolder(out), RunFolder(source)
-    check_out(run, resume=False)
+    _check_out(run)
     if run.path.resolve() == begun.path.resolve():
         raise RunError(f"{out} is the run that is to be refreshed: give another folder by --out.")
     with locked(run.path):
+        _check_out(run)  # again: another process may have been there between
         before = Recommender.load(source)
         about = begun.read_config().get("data", {})
-        known = {name: about[name] for name in NAMES if name in about}
-        how = about.get("split", "random")
-        after = before.refresh(
-            data, forget=forget, split=how if how in SPLITTERS else "random", progress=progress,
-            **known | dict(columns or {}),
-        )  # fmt: skip
+        new = None if data is None else _read_new(data, before, about, columns or {})
+        after = before.refresh(new, forget=forget, progress=progress)
         if anew and after.refreshed is not None and after.refreshed.held_out:
             _compare(before, after, progress)
         return _save(run, after, about | {"refreshed": str(source)}, ks)
+
+
+def _read_new(data: Path, before: Recommender, about: Mapping[str, Any], columns: Mapping[str, Any]) -> Split:
+    """New interactions, read and split as those of the run were; what had to be done to them is logged."""
+    assert before.split is not None
+    known = {name: about[name] for name in NAMES if name in about}
+    how = about.get("split", "random")
+    new = new_parts(
+        data, before.split, known | dict(columns), how if how in SPLITTERS else "random", before.settings.seed
+    )
+    for line in new.report.lines() if new.report else ():
+        log.warning("%s", line)
+    return new
+
+
+def _check_out(run: RunFolder) -> None:
+    """Refuse a folder that holds something that would be damaged; a refreshing that was stopped begins anew."""
+    stopped = run.exists and not run.finished and "refreshed" in run.read_config().get("data", {})
+    check_out(run, resume=stopped)
 
 
 def _compare(before: Recommender, after: Recommender, progress: Callable[[Event], None] | None) -> None:

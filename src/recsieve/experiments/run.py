@@ -13,7 +13,7 @@ from typing import Any
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
-from recsieve.errors import DivergedError, RunError
+from recsieve.errors import DivergedError, RecsieveError, RunError
 from recsieve.experiments.pool import Reporter
 from recsieve.experiments.source import DataSource
 from recsieve.lock import locked
@@ -122,7 +122,8 @@ def train_split(
     group = split.train.group
     check_possible(settings, split)
     about = about | {"fingerprint": fingerprint(split.train)}
-    if group.any(group.is_first and resume and run.exists):
+    going_on = group.any(group.is_first and resume and run.exists)
+    if going_on:
         if group.is_first:
             check_same(run, settings, about["fingerprint"])
     else:
@@ -130,13 +131,15 @@ def train_split(
         if group.is_first:
             run.write_config(settings, about)  # last of the three: a folder with a configuration has its data
     started = time.perf_counter()
-    going_on = group.any(group.is_first and resume and run.checkpoint.exists())
+    has_state = group.any(group.is_first and resume and run.checkpoint.exists())
     recommender = Recommender(**settings.model_dump())
     diverged: DivergedError | None = None
     try:
-        recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=going_on)
-    except DivergedError as error:
-        if recommender.model is None:
+        recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=has_state)
+    except RecsieveError as error:
+        if not isinstance(error, DivergedError) or recommender.model is None:
+            if group.is_first and not going_on:  # that things do not go together may be seen when they are made
+                run.discard_beginning()
             raise
         diverged = error  # what was selected before it is written all the same
     evaluation = recommender.evaluate(split, ks) if split.test.total() else None

@@ -41,6 +41,8 @@ def make_tuning(values: dict[str, Any]) -> TuningConfig:
         config = TuningConfig(**values)
     except ValidationError as error:
         raise ConfigError(first_problem(error, TuningConfig)) from None
+    if config.select_by == "own-loss" and fits_itself(config.model):
+        raise ConfigError(f"{config.model} has no validation loss: select by a metric such as 'ndcg@20'.")
     make_settings(common_settings(config))
     for name in config.strategies:
         if name not in DENOISERS:

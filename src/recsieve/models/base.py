@@ -35,6 +35,7 @@ class Model(Scorer):
     user_grouped_batches = False
     # Whether it learns which interactions are known to be noise, and needs data that says so.
     uses_noise_labels = False
+    takes_pairs = True  # whether a pairwise objective makes sense
     # Whether an embedding lookup reads all that a user's score needs, so that the tables may be sharded over ranks.
     shardable = True
     # Whether a score depends on the profiles of all users, of which a rank has only some.

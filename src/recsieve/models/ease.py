@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -26,6 +25,7 @@ from recsieve.models.item_products import gram_matrix
 from recsieve.models.learner import Run
 from recsieve.models.state import checked
 
+LARGEST_L2 = 1e30  # the inverse of more is nothing in 32 bits
 _PROFILES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"profiles": np.sqrt, "targets": np.ones_like}
 
 
@@ -47,9 +47,10 @@ class EASE:
     weights: Literal["profiles", "targets"] = "profiles"
 
     def __post_init__(self) -> None:
-        if self.l2 is not None and not 0 < self.l2 < math.inf:
+        if self.l2 is not None and not 0 < self.l2 <= LARGEST_L2:
             raise ConfigError(
-                f"l2 is {self.l2}, but it is what is added to the count of each item: give a number above 0, e.g. 500."
+                f"l2 is {self.l2:g}, but it is what is added to the count of each item: give a number above 0 and up "
+                f"to {LARGEST_L2:g}, e.g. 500."
             )
         if self.weights not in _PROFILES:
             raise ConfigError(f"weights is '{self.weights}': give 'profiles' or 'targets'.")

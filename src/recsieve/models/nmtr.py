@@ -26,6 +26,7 @@ class NMTR(Model):
     """
 
     uses_noise_labels = True
+    takes_pairs = False  # two labels of each interaction
 
     def __init__(
         self,

@@ -32,9 +32,9 @@ SURE = (
 def write_audit_page(folder: Path) -> Path:
     """Write report.html beside an audit's results."""
     summary = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-    groups = {name: pl.read_parquet(folder / f"{name}s.parquet") for name in ("item", "user")}
+    groups = {name: pl.read_parquet(folder / f"{name}s.parquet", glob=False) for name in ("item", "user")}
     made = [name for name, check in summary.get("checks", {}).items() if check["made"]]
-    tables = {name: pl.read_parquet(folder / "checks" / f"{name}.parquet") for name in made}
+    tables = {name: pl.read_parquet(folder / "checks" / f"{name}.parquet", glob=False) for name in made}
     data = {**list_data(folder, summary), "charts": dialog_charts()}
     size = f"{summary['interactions']:,} interactions of {summary['users']:,} users with {summary['items']:,} items"
     write_page(

@@ -41,10 +41,11 @@ def kind(reason: str) -> str:
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:
-    table, shown = pl.scan_parquet(folder / "audit.parquet"), pl.read_parquet(folder / "shown.parquet")
+    table = pl.scan_parquet(folder / "audit.parquet", glob=False)
+    shown = pl.read_parquet(folder / "shown.parquet", glob=False)
     first = table.select("row", *EXPORTED).head(len(shown)).collect().join(shown, on="row", maintain_order="left")
     for name in ("user", "item"):
-        means = pl.read_parquet(folder / f"{name}s.parquet").select(name, **{f"{name}_mean": "mean_score"})
+        means = pl.read_parquet(folder / f"{name}s.parquet", glob=False).select(name, **{f"{name}_mean": "mean_score"})
         first = first.join(means, on=name, how="left", maintain_order="left")
     first = first.join(_profiles(table, first["user"]), on="user", how="left", maintain_order="left")
     numbers, ids = pl.selectors.float(), pl.col("user", "item").cast(pl.String)

@@ -69,7 +69,7 @@ def comparison_panels(result: Mapping[str, Any], tables: Path) -> dict[str, Pane
 
 
 def _table(tables: Path, name: str) -> pl.DataFrame:
-    return pl.read_parquet(tables / f"{name}.parquet").filter(pl.col("role") != PLAIN)
+    return pl.read_parquet(tables / f"{name}.parquet", glob=False).filter(pl.col("role") != PLAIN)
 
 
 TEXTS = {

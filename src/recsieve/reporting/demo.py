@@ -39,7 +39,7 @@ def choice_of(folder: Path) -> list[str]:
 def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
     """The comparison and the course of the losses, on one page."""
     header, rows = comparison_rows(runs)
-    histories = {name: pl.read_parquet(folder / "history.parquet") for name, folder in runs.items()}
+    histories = {name: pl.read_parquet(folder / "history.parquet", glob=False) for name, folder in runs.items()}
     histories = {name: history for name, history in histories.items() if "true_positive_loss" in history.columns}
     about_noise = [
         "Noise @20 is the share of a user's held-out regretted clicks that come back among the 20 best: lower is "

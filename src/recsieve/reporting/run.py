@@ -16,7 +16,7 @@ from recsieve.reporting.page import Section, write_page
 def write_run_page(folder: Path) -> Path:
     """Write report.html into a run folder, from its metrics and its history."""
     results = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    history = pl.read_parquet(folder / "history.parquet")
+    history = pl.read_parquet(folder / "history.parquet", glob=False)
     choice = results.get("choice")
     about = [f"Full ranking for {results['test_users']:,} users, over all items they had not seen."]
     sections = [Section("Test", about, *metric_rows(results["test"]))]

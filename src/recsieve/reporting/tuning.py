@@ -24,7 +24,7 @@ _SPARSE = alt.Axis(labelOverlap="greedy", labelSeparation=10)  # ticks of a loga
 def write_tuning_page(folder: Path) -> Path:
     """Write report.html beside the results of a search, and each of its charts as PNG and SVG."""
     result = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
-    trials = pl.read_parquet(folder / "tables" / "trials.parquet")
+    trials = pl.read_parquet(folder / "tables" / "trials.parquet", glob=False)
     config = result["config"]
     panels = option_panels(trials, config["select_by"])
     for name, chart in panels.items():

@@ -144,10 +144,7 @@ class Sampler:
         """The batches of an epoch; the last takes what is left, and none is empty."""
         period = 1 + self._negatives
         if batch_size < period:
-            raise ConfigError(
-                f"batch_size is {batch_size}, but an interaction and its negatives are {period} rows, which stay "
-                f"together: give {period} or more."
-            )
+            raise ConfigError(too_small_batch(batch_size, period))
         singles_last = not self._grouped and self.without_negatives > 0
         return max((self._all_rows - (1 if singles_last else period)) // batch_size + 1, 1)
 
@@ -304,3 +301,11 @@ def _draw_by_user(
             noise = mix(key ^ mix(uint64(start + i)))
             items[i] = unobserved(noise, offsets[user], offsets[user + 1], observed, n_items)
             ids[i] = -1
+
+
+def too_small_batch(batch_size: int, rows: int) -> str:
+    """What is wrong with a batch that holds no interaction."""
+    return (
+        f"batch_size is {batch_size}, but an interaction and its negatives are {rows} rows, which stay together: give "
+        f"{rows} or more."
+    )

@@ -73,6 +73,12 @@ class RunFolder:
         """Whether there is anything of a training: without it nothing is lost where another begins."""
         return any(path.exists() for path in (self.checkpoint.parent, self.model, self.metrics))
 
+    def discard_beginning(self) -> None:
+        """Remove what is written before a training, where there is none."""
+        if not self.begun:
+            for path in (self.config, self.ids, self.interactions):
+                path.unlink(missing_ok=True)
+
     @property
     def is_foreign(self) -> bool:
         """Whether the folder holds anything that is not of a run, which is killed before its configuration at worst."""

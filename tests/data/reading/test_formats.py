@@ -388,3 +388,11 @@ def test_a_column_false_positive_that_says_something_else_is_refused(values):
         read_interactions(frame)
     if isinstance(values[0], float):
         assert read_interactions(frame, false_positive="false_positive > 0.5").is_false_positive.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_names_may_have_brackets_and_stars(tmp_path, ending):
+    rows = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    path = tmp_path / f"a[1]*?.{ending}"
+    {"csv": rows.write_csv, "jsonl": rows.write_ndjson, "parquet": rows.write_parquet}[ending](path)
+    assert len(read_interactions(path)) == 2

@@ -76,9 +76,7 @@ def _run_in_sqlite(path: Path, query: str) -> pl.DataFrame:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")  # views of the file call no function with side effects
-            connection.set_authorizer(
-                lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
-            )
+            connection.set_authorizer(_allow_reading)
             return pl.read_database(query, connection, infer_schema_length=None)
     except sqlite3.Error as error:
         raise _failed(path, query, error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -172,7 +173,7 @@ def _with_recbole_types(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _scan_json_lines(path: Path) -> pl.LazyFrame:
     """Open lines of JSON objects; all of them tell the types, for a key may be in a few only."""
-    return pl.scan_ndjson(path, infer_schema_length=None)
+    return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)  # a name may have brackets
 
 
 def _is_parquet(path: Path) -> bool:

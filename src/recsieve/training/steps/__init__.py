@@ -18,8 +18,12 @@ from recsieve.training.steps.fused_mf import FusedMF
 from recsieve.training.steps.fused_neumf import FusedNeuMF
 
 FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE, MF: FusedMF}
+NOT_FUSED = (
+    "the fused engine knows GMF, NeuMF and CDAE with bce, and MF with bce, bpr and softmax, on the CPU: give "
+    "engine='auto'."
+)
 
-__all__ = ["FUSED", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
+__all__ = ["FUSED", "NOT_FUSED", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
 
 
 def make_stepper(
@@ -34,10 +38,7 @@ def make_stepper(
         optimizer = make_adam(model, learning_rate, "lazy")
         return fused(model, loss, optimizer), optimizer
     if engine == "fused":
-        raise ConfigError(
-            "the fused engine knows GMF, NeuMF and CDAE with bce, and MF with bce, bpr and softmax, on the CPU: "
-            "give engine='auto'."
-        )
+        raise ConfigError(NOT_FUSED)
     optimizer = make_adam(model, learning_rate, engine)
     return AutogradStep(model, loss, optimizer), optimizer
 
