@@ -35,14 +35,18 @@ def _new_users() -> list[str]:
         return []
     said = (
         "**New users** (`python -m benchmarks.new_users`): NDCG@20 of users who were left out of training wholly and "
-        "folded in from 80 % of their items, beside the same users trained on."
+        "folded in from 80 % of their items, beside the same users trained on, with the standard error over users. The "
+        "users left out are a share of those with five items or more, drawn as often as is told; what such a share had "
+        "to teach is missed by all of them (`--left-out`, `--draws`)."
     )
     cells = (
-        (row["data"], f"`{row['model']}`", f"{row['users']:,}", f"{row['trained_on']:.4f}", f"{row['folded_in']:.4f}",
-         f"{row['share']:.1%}", f"{row['required']:.0%}")
+        (row["data"], f"`{row['model']}`", f"{row['left_out']:.0%}, {row['draws']}×", f"{row['users']:,}",
+         f"{row['trained_on']:.4f}", f"{row['folded_in']:.4f}", f"{row['share']:.1%} ± {row['share_error']:.1%}",
+         f"{row['required']:.0%}")
         for row in rows
     )  # fmt: skip
-    return [said, _table(("data", "model", "users", "trained on", "folded in", "share", "asked for"), cells)]
+    header = ("data", "model", "left out", "users", "trained on", "folded in", "share", "asked for")
+    return [said, _table(header, cells)]
 
 
 def _refresh() -> list[str]:

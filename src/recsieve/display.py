@@ -42,6 +42,11 @@ class Displayed(ABC):
         return table
 
 
+def counted(n: int, noun: str) -> str:
+    """ "1 user", "2,000 users"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def metric_rows(metrics: Mapping[str, float | None]) -> tuple[list[str], list[list[Any]]]:
     """A header and rows, metrics by list lengths, from names such as "recall@20"."""
     names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))

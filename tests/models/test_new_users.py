@@ -122,13 +122,18 @@ def test_a_solved_vector_is_where_no_direction_is_better(models):
     items, prior = model.item.weight.detach().double(), Prior.of(model.user.weight)
     (vector,) = solve_users(profiles(model.n_items, [0, 2, 4]), prior, model.item.weight.detach())
     vector = vector.double().requires_grad_()
-    met, scores = torch.zeros(model.n_items, dtype=bool), items @ vector
-    met[[0, 2, 4]] = True
-    others = 3 / (model.n_items - 3) * torch.nn.functional.softplus(scores[~met]).sum()
-    away = vector - prior.mean
-    loss = torch.nn.functional.softplus(-scores[met]).sum() + others + away @ prior.precision @ away / 2
+    chances, away = (items @ vector).log_softmax(0), vector - prior.mean
+    loss = -chances[[0, 2, 4]].sum() + away @ prior.precision @ away / 2
     (gradient,) = torch.autograd.grad(loss, vector)
     assert (prior.covariance @ gradient).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["mf", "gmf"])
+def test_contributions_to_a_product_sum_to_what_the_score_is_above_the_mean_users(models, name):
+    model, profile = models[name], profiles(models[name].n_items, [0, 2, 4, 9])
+    parts = model.contributions(profile, torch.arange(model.n_items))
+    new, mean = model.fold_in(profiles(model.n_items, [0, 2, 4, 9], [])).score(torch.arange(2))
+    torch.testing.assert_close(parts.sum(1), new - mean, atol=2e-3, rtol=2e-3)
 
 
 def test_a_blend_folds_in_its_parts_and_takes_the_mean_user_for_the_offset(fit, weighted):

@@ -37,15 +37,14 @@ class GMF(Model):
 
     @torch.no_grad()
     def fold_in(self, profiles: csr_array) -> FoldedUsers:
-        bias = self.output.bias.item()
         weighted = self.user.weight * self.output.weight
-        users = solve_users(checked_profiles(profiles, self.n_items), Prior.of(weighted), self.item.weight, bias)
-        return FoldedUsers(Factors(users, self.item.weight.detach(), constant=bias), self.title)
+        users = solve_users(checked_profiles(profiles, self.n_items), Prior.of(weighted), self.item.weight)
+        return FoldedUsers(Factors(users, self.item.weight.detach(), constant=self.output.bias.item()), self.title)
 
     @torch.no_grad()
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
-        weighted, bias = self.user.weight * self.output.weight, self.output.bias.item()
-        return dot_contributions(checked_profiles(profile, self.n_items), items, weighted, self.item.weight, bias)
+        weighted = self.user.weight * self.output.weight
+        return dot_contributions(checked_profiles(profile, self.n_items), items, weighted, self.item.weight)
 
     @torch.no_grad()
     def similar(self, items: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
 """Vectors of users that were not fitted, for models whose items stay as they are.
 
-A new user's vector w is the most probable one given their items, as in training by cross-entropy: it minimises
-Σ_profile c_i·softplus(−s_i) + ω·Σ_others softplus(s_j) + ½·(w − μ)ᵀΣ⁻¹(w − μ), s = V·w + b, where ω makes the others
-together count as much as the profile. The prior N(μ, Σ) is how the vectors of the fitted users lie, so nobody has to
-say how strongly a short profile is held back. The problem is convex, and a few steps of Newton solve it.
+A new user's vector w is the most probable one given their items, each of which is a draw among all items by the softmax
+of the scores: it minimises Σ_profile c_i·(log Σ_j exp s_j − s_i) + ½·(w − μ)ᵀΣ⁻¹(w − μ), s = V·w. The prior N(μ, Σ) is
+how the vectors of the fitted users lie, so nobody has to say how strongly a short profile is held back. Whatever the
+model was trained by, it is the order of the items that a list shows, and no constant changes that. The problem is
+convex, and a few steps of Newton solve it.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ class Prior(NamedTuple):
 
 
 @torch.no_grad()
-def solve_users(profiles: csr_array, prior: Prior, items: Tensor, bias: float = 0.0) -> Tensor:
+def solve_users(profiles: csr_array, prior: Prior, items: Tensor) -> Tensor:
     """The vectors of new users from their profiles: rows of weights, (n, items) -> (n, factors)."""
-    solved = [_newton(*row, prior, items, bias) for row in rows_of(profiles)]
+    solved = [_newton(*row, prior, items) for row in rows_of(profiles)]
     return torch.stack(solved).float() if solved else items.new_empty(0, items.shape[1])
 
 
@@ -77,32 +78,29 @@ def rows_of(profiles: csr_array) -> list[tuple[Tensor, Tensor]]:
     return [(items[a:b][weights[a:b] > 0], weights[a:b][weights[a:b] > 0]) for a, b in bounds]
 
 
-def _newton(met: Tensor, weights: Tensor, prior: Prior, items: Tensor, bias: float) -> Tensor:
+def _newton(met: Tensor, weights: Tensor, prior: Prior, items: Tensor) -> Tensor:
     """The vector of one user."""
-    vector = prior.mean
+    vector, total, theirs = prior.mean, float(weights.sum()), (weights @ items[met]).double()
     if not len(met):
         return vector
-    counts = torch.full((len(items),), float(weights.sum()) / max(len(items) - len(met), 1))
-    counts[met] = weights
 
-    def loss(vector: Tensor, logits: Tensor) -> float:
+    def loss(vector: Tensor, scores: Tensor) -> float:
         away = vector - prior.mean
-        signed = logits.index_copy(0, met, -logits[met])
-        return float((counts * functional.softplus(signed)).sum() + away @ prior.precision @ away / 2)
+        return float(total * scores.logsumexp(0) - theirs @ vector + away @ prior.precision @ away / 2)
 
-    logits = items @ vector.float() + bias
+    scores = items @ vector.float()
     for _ in range(_STEPS):
-        chances = torch.sigmoid(logits)
-        slopes = (counts * chances).index_add(0, met, weights, alpha=-1)
-        gradient = (items.T @ slopes).double() + prior.precision @ (vector - prior.mean)
-        curvature = ((items.T * (counts * chances * (1 - chances))) @ items).double() + prior.precision
-        step = torch.linalg.solve(curvature, gradient)
+        chances = scores.softmax(0)
+        expected = chances @ items
+        gradient = total * expected.double() - theirs + prior.precision @ (vector - prior.mean)
+        spread = (items.T * chances) @ items - torch.outer(expected, expected)
+        step = torch.linalg.solve(total * spread.double() + prior.precision, gradient)
         if float(gradient @ step) < _CONVERGED:
             break
-        before, moved = loss(vector, logits), items @ step.float()
-        while loss(vector - step, logits - moved) > before and float(gradient @ step) > _CONVERGED:
+        before, moved = loss(vector, scores), items @ step.float()
+        while loss(vector - step, scores - moved) > before and float(gradient @ step) > _CONVERGED:
             step, moved = step / 2, moved / 2  # too far: the loss is not as steep there
-        vector, logits = vector - step, logits - moved
+        vector, scores = vector - step, scores - moved
     return vector
 
 
@@ -111,43 +109,44 @@ def descend_to_users(profiles: csr_array, prior: Prior, score: Callable[[Tensor,
 
     The others are a sample of items, alike for all users, so that a user's vector does not hang on who is asked with.
     """
-    root = torch.linalg.cholesky(prior.covariance).float()
-    n_items = profiles.shape[1]
-    others = torch.arange(0, n_items, -(-n_items // _SAMPLED_ITEMS) or 1)
-    users = [prior.mean.float() + root @ _descend(*row, others, prior, root, score) for row in rows_of(profiles)]
+    every = -(-profiles.shape[1] // _SAMPLED_ITEMS) or 1
+    users = [
+        _descend(*row, torch.arange(0, profiles.shape[1], every), every, prior, score) for row in rows_of(profiles)
+    ]
     return torch.stack(users) if users else torch.empty(0, len(prior.mean))
 
 
-def _descend(met: Tensor, weights: Tensor, others: Tensor, prior: Prior, root: Tensor, score: Any) -> Tensor:
-    """Where a user stands, in units of the prior's deviations."""
-    others = others[~torch.isin(others, met)]
-    items = torch.cat([met, others])
-    labels = torch.cat([torch.ones(len(met)), torch.zeros(len(others))])
-    counts = torch.cat([weights, torch.full((len(others),), float(weights.sum()) / max(len(others), 1))])
-    place = torch.zeros(len(prior.mean), requires_grad=True)
+def _descend(met: Tensor, weights: Tensor, others: Tensor, every: int, prior: Prior, score: Any) -> Tensor:
+    """The vector of one user, found in units of the prior's deviations; each of the others stands for `every` items."""
+    mean, root = prior.mean.float(), torch.linalg.cholesky(prior.covariance).float()
     if not len(met):
-        return place.detach()
+        return mean
+    items = torch.cat([met, others[~torch.isin(others, met)]])
+    stands_for = torch.full((len(items),), float(every))
+    stands_for[: len(met)] = 1
+    place = torch.zeros(len(mean), requires_grad=True)
     adam = torch.optim.Adam([place], lr=_RATE)
     with torch.enable_grad():
         for _ in range(_DESCENT_STEPS):
-            logits = score(prior.mean.float() + root @ place, items)
-            losses = functional.binary_cross_entropy_with_logits(logits, labels, counts, reduction="sum")
-            place.grad = torch.autograd.grad(losses + place.square().sum() / 2, place)[0]
+            scores = score(mean + root @ place, items)
+            loss = weights.sum() * (scores + stands_for.log()).logsumexp(0) - weights @ scores[: len(met)]
+            place.grad = torch.autograd.grad(loss + place.square().sum() / 2, place)[0]
             adam.step()
-    return place.detach()
+    return mean + root @ place.detach()
 
 
 @torch.no_grad()
-def dot_contributions(profile: csr_array, of: Tensor, users: Tensor, items: Tensor, bias: float = 0.0) -> Tensor:
-    """What each item of a profile adds to the scores of some, v_j·Σ·v_i·c_i·(1 − p_i): (n, entries of the profile).
+def dot_contributions(profile: csr_array, of: Tensor, users: Tensor, items: Tensor) -> Tensor:
+    """What each item of a profile adds to the scores of some, c_i·v_j·Σ·(v_i − v̄): (n, entries of the profile).
 
-    A vector that is solved is μ, plus the sum of Σ·v_i·c_i·(1 − p_i), less what all other items take from it.
+    v̄ is the mean of all items by how probable the solved vector w makes them: w = μ + Σ·Σ_i c_i·(v_i − v̄), so that
+    all of them together are what the score is above that of the mean user.
     """
     prior = Prior.of(users)
-    (vector,) = solve_users(profile, prior, items, bias)
-    met = items[torch.from_numpy(profile.indices.astype(np.int64))]
-    missing = torch.from_numpy(profile.data).float() * torch.sigmoid(-(met @ vector + bias))
-    return items[of] @ prior.covariance.float() @ (met.T * missing)
+    (vector,) = solve_users(profile, prior, items)
+    expected = (items @ vector).softmax(0) @ items
+    met = items[torch.from_numpy(profile.indices.astype(np.int64))] - expected
+    return items[of] @ prior.covariance.float() @ (met.T * torch.from_numpy(profile.data).float())
 
 
 def cosines(vectors: Tensor, items: Tensor) -> Tensor:

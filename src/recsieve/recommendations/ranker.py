@@ -16,6 +16,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.id_index import IdIndex
+from recsieve.display import counted
 from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation.ranking import rank_items, rank_scores
 from recsieve.models.popularity import PopularityScorer
@@ -194,9 +195,9 @@ def _require_length(k: int) -> None:
 
 
 def _unknown_items(unknown: Mapping[str, None], where: str) -> list[str]:
-    return (
-        [f"{len(unknown):,} items in {where} are not in the data and left out ({some_of(unknown)})."] if unknown else []
-    )
+    if not unknown:
+        return []
+    return [f"left out of {where}: {counted(len(unknown), 'item')} that the data does not have ({some_of(unknown)})."]
 
 
 def _short(items: NDArray[np.int32], k: int) -> list[str]:

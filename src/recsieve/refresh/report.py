@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recsieve.display import counted
 from recsieve.evaluation import evaluate
 from recsieve.models import Scorer
 from recsieve.refresh.grow import Grown
@@ -42,14 +43,15 @@ class Refreshed:
 
     def lines(self) -> list[str]:
         """All of it in sentences."""
-        said = [
-            f"{self.interactions:,} interactions came in, with {self.users:,} new users and {self.items:,} new items."
-        ]
+        said = []
+        if self.interactions or not self.forgotten:
+            users, items = counted(self.users, "new user"), counted(self.items, "new item")
+            said.append(f"{counted(self.interactions, 'interaction')} came in, with {users} and {items}.")
         if self.known:
-            said.append(f"{self.known:,} rows are of pairs that the run has already, and were left out.")
+            said.append(f"left out: {counted(self.known, 'row')} of pairs that the run has already.")
         if self.forgotten or self.unknown:
-            unknown = f"; {self.unknown:,} ids to forget are not in it" if self.unknown else ""
-            said.append(f"{self.forgotten:,} users were forgotten{unknown}.")
+            unknown = f"; not in it, and so not to forget: {counted(self.unknown, 'id')}" if self.unknown else ""
+            said.append(f"forgotten: {counted(self.forgotten, 'user')}{unknown}.")
         said += [f"{name} {done}." for name, done in self.models.items()]
         return said + self._worth()
 
