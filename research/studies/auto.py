@@ -44,6 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     CONTROL: {"labels": 0.05, "evidence": "popularity"},
 }
 METRIC = "ndcg@20"
+Tested = dict[str, NDArray[np.float64]]  # the test score of each user, by what was tested
 AUTO, REFERENCE, WITHOUT, POPULARITY = "auto", "reference", "without denoising", "popularity"
 
 
@@ -66,7 +67,7 @@ class AutoStudy(BaseModel):
 
 @dataclass(frozen=True)
 class SeedTask:
-    """Every setting with one seed, one after the other, for they share the trainings of the audit."""
+    """Every setting with one seed, one after the other, for they share plain models and the trainings of the audit."""
 
     study: AutoStudy
     seed: int
@@ -86,33 +87,38 @@ class SeedTask:
 
     def run(self, reporter: Reporter) -> None:
         split, left = self.study.load(), self.left()
+        tested: Tested = {}
         for name in left:
-            self._run(name, split, reporter)
+            self._run(name, split, reporter, tested)
             reporter.tell(len(SETTINGS) - len(left) + left.index(name) + 1)
 
-    def _run(self, name: str, split: Split, reporter: Reporter) -> None:
+    def _run(self, name: str, split: Split, reporter: Reporter, known: Tested) -> None:
         """One choice, and what it and what it is held against are worth on the test, which it knows nothing of."""
-        started = time.perf_counter()
+        started = time.process_time()
         recommender, place = self.study.recommender(self.seed, SETTINGS[name]), self.folder / _slug(name)
-        if name == CONTROL:
-            _share_audit(self.folder / _slug(LABELLED), place)
+        for earlier in list(SETTINGS)[: list(SETTINGS).index(name)]:
+            _share(self.folder / _slug(earlier) / "auto", place / "auto")
         selection = recommender.select(
             split, progress=lambda event: reporter.check(), checkpoint=place / "state.safetensors", resume=True
         )
         seen, choice, tested = split.train.csr.union(split.validation.csr), selection.choice, {}
         for kind, candidate in _compared(choice).items():
             reporter.check()
-            scorer = selection.scorer("validated", recommender.refit, candidate)
-            tested[kind] = evaluate(scorer, split.test.csr, seen, [20]).per_user[METRIC]
-        seconds = time.perf_counter() - started
+            key = f"{name} {candidate.name}" if candidate.denoises else candidate.name
+            if key not in known:
+                scorer = selection.scorer("validated", recommender.refit, candidate)
+                known[key] = evaluate(scorer, split.test.csr, seen, [20]).per_user[METRIC]
+            tested[kind] = known[key]
+        seconds = time.process_time() - started
         write_result(self.folder / f"{_slug(name)}.json", _told(choice) | {"seconds": seconds})
         pl.DataFrame(tested).write_parquet(self.folder / f"{_slug(name)}.parquet")
 
 
-def _share_audit(made: Path, place: Path) -> None:
-    """Take over the short trainings of another setting: the control needs the same ones."""
-    if (made / "auto" / "audit").exists():
-        shutil.copytree(made / "auto" / "audit", place / "auto" / "audit", dirs_exist_ok=True)
+def _share(made: Path, place: Path) -> None:
+    """Take over from another setting what no label changes: plain models, and the short trainings of the audit."""
+    for part in ("plain", "audit"):
+        if (made / part).exists():
+            shutil.copytree(made / part, place / part, dirs_exist_ok=True)
 
 
 def _compared(choice: Choice) -> dict[str, Candidate]:

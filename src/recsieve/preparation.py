@@ -103,6 +103,11 @@ def make_run(
     return Run(settings.seed, make if denoiser is None else lambda context: denoiser, split.train.group, memory)
 
 
+def unless_solved(score: Callable[[Fitting], float]) -> Callable[[Fitting], float]:
+    """A criterion for what is judged afterwards: where there is one step, there is nothing to select."""
+    return lambda fitting: 0.0 if fitting.total == 1 else score(fitting)
+
+
 def criterion(settings: Settings, split: Split) -> Callable[[Fitting], float]:
     """The one criterion that decides which weights are kept: a fitting in, a score out."""
     validation, group = split.validation, split.train.group

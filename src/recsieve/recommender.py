@@ -27,9 +27,9 @@ from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate
-from recsieve.models import Fitting, Learner, Model, Scorer
+from recsieve.models import MODELS, Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
-from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run
+from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run, unless_solved
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
 from recsieve.recommendations.ranker import Ranker
@@ -236,10 +236,13 @@ class Recommender(Displayed):
         folder = None if checkpoint is None else checkpoint.parent / "auto"
 
         def fit(spec: Spec, data: Split) -> Recommender:
-            path = None if folder is None else folder / spec.slug / "state.safetensors"
+            # What is not trained by gradients takes little longer to fit again, after a stop, than to write down.
+            long = issubclass(MODELS[spec.model], Model)
+            path = folder / spec.slug / "state.safetensors" if folder is not None and long else None
             part = Recommender(**settings.model_dump() | spec.settings() | {"final": False})
             going_on = resume and path is not None and path.exists()
-            return part.fit(data, progress=progress, checkpoint=path, resume=going_on)
+            validate = unless_solved(criterion(part.settings, data))
+            return part.fit(data, progress=progress, checkpoint=path, resume=going_on, validate=validate)
 
         k = 20 if settings.select_by == "own-loss" else parse_criterion(settings.select_by)[1]
         options = auto_options(settings.denoiser_options)

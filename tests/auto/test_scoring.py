@@ -35,9 +35,14 @@ def offset():
     return {name: torch.randn(*shapes[name], generator=generator) for name in NOISE}
 
 
+def ndcg(truth):
+    judge = CandidateScorer(HELD_OUT, TRAIN, truth, 6, 0)
+    return judge.ndcg(judge.rank(model()))
+
+
 def test_without_doubts_the_value_is_the_common_ndcg_under_every_offset():
     judge, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
-    values = judge.offsets(SPEC, model(), log_true)
+    values = judge.offsets(judge.score(SPEC, model()), log_true)
     assert len(values) == len(scoring.C) * len(scoring.GAMMA) - 1
     for one, of_users in values.values():
         added = Offset(one.gamma * log_popularity(TRAIN), offset() if one.c else None, one.c)
@@ -46,14 +51,15 @@ def test_without_doubts_the_value_is_the_common_ndcg_under_every_offset():
 
 
 def test_without_p_only_popularity_is_an_offset():
-    values = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0).offsets(SPEC, model(), None)
+    judge = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
+    values = judge.offsets(judge.score(SPEC, model()), None)
     assert {one.c for one, _ in values.values()} == {0.0}
 
 
 def test_blends_are_judged_as_they_will_rank():
     judge, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
     fitted = [(Spec("gmf"), model()), (Spec("mf"), model(5)), (Spec("cdae"), model(6))]
-    values = judge.blends(fitted, log_true, (0.5, 1.0))
+    values = judge.blends([judge.score(*one) for one in fitted], log_true, (0.5, 1.0))
     assert len(values) == 2 * len(scoring.mixtures(3)) == 2 * (3 * 3 + 1)
     scorers = {spec.model: scorer for spec, scorer in fitted}
     for one, of_users in values.values():
@@ -65,8 +71,7 @@ def test_blends_are_judged_as_they_will_rank():
 
 def test_doubtful_rows_count_by_how_probably_they_are_no_noise():
     truth = np.array([0.5, 1.0, 1.0, 0.0])
-    doubted = CandidateScorer(HELD_OUT, TRAIN, truth, 6, 0).ndcg(model())
-    plain = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 6, 0).ndcg(model())
+    doubted, plain = ndcg(truth), ndcg(np.ones(4))
     np.testing.assert_allclose(doubted, plain * np.array([[0.5], [1], [0]]))
 
 
@@ -82,12 +87,11 @@ def test_no_more_users_than_enough_are_asked(monkeypatch):
     judge = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
     assert len(judge.users) == 2
     everybody = evaluate(model(), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
-    assert judge.ndcg(model()).sum(axis=1) == pytest.approx(everybody[judge.users])
+    assert judge.ndcg(judge.rank(model())).sum(axis=1) == pytest.approx(everybody[judge.users])
 
 
 def test_popular_items_are_counted_apart():
-    halves = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 6, 0).ndcg(model())
+    halves = ndcg(np.ones(4))
     popularity = TRAIN.item_counts()[HELD_OUT.items]
     popular = (popularity > np.median(popularity)).astype(float)
-    of_popular = CandidateScorer(HELD_OUT, TRAIN, popular, 6, 0).ndcg(model())
-    np.testing.assert_allclose(of_popular, halves * [1, 0])
+    np.testing.assert_allclose(ndcg(popular), halves * [1, 0])

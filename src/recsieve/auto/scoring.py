@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -15,17 +17,30 @@ from recsieve.cores import one_thread, thread_pool
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_items, rank_scores
 from recsieve.models import Scorer
-from recsieve.models.blend import Offset, blended
+from recsieve.models.blend import Offset, standardised, weighted_sum
 
 C = (0.0, 0.25, 0.5, 1.0, 2.0)  # multiples of log(1 − P)
 GAMMA = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0, 2.0, 3.0)  # of log popularity
 PAIR_WEIGHTS = ((0.7, 0.3), (0.5, 0.5), (0.3, 0.7))
 # Of so many a mean is known to a few thousandths; with a large catalogue there are so many scores to be ranked again.
 MOST_USERS, MOST_SCORES = 10_000, 40_000_000
+CACHED_BYTES = 1 << 19  # of scores that are ranked again and again: few enough to stay in the cache of a core
 
-# By name: of each user, what popular held-out items give and what the others do, (users, 2); NDCG is the sum.
+# By name: of each judged user, what popular held-out items give and what the others do, (users, 2); NDCG is the sum.
 Values = dict[str, tuple[Candidate, NDArray[np.float64]]]
-MakeScores = Callable[[Tensor], Mapping[str, tuple[Candidate, Tensor]]]
+MakeScores = Callable[[slice, Tensor], Iterator[tuple[Candidate, Tensor]]]  # of some of the users
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A fitted model, and its scores of all items for every judged user."""
+
+    spec: Spec
+    scorer: Scorer
+    scores: Tensor  # (users, items)
+
+    def log_scores(self, some: slice) -> Tensor:
+        return self.scorer.as_log(self.scores[some])
 
 
 class CandidateScorer:
@@ -50,66 +65,71 @@ class CandidateScorer:
         self._place = np.searchsorted(users, validation.users[rows])  # which of the users has each row
         self._log_popularity = log_popularity(train)
 
-    def ndcg(self, scorer: Scorer) -> NDArray[np.float64]:
-        """The NDCG of each user under one ranking."""
-        return self._ndcg(rank_items(scorer, self.users, self._k, self._seen)[0])
+    def rank(self, scorer: Scorer) -> NDArray[np.int32]:
+        """The list of each user, which no label changes: (users, k)."""
+        return rank_items(scorer, self.users, self._k, self._seen)[0]
 
-    def offsets(self, spec: Spec, scorer: Scorer, noise: Offset | None) -> Values:
+    def score(self, spec: Spec, scorer: Scorer) -> Scored:
+        """Compute once what is ranked again and again."""
+        scores = torch.empty(len(self.users), self._seen.n_items)
+
+        def fill(bounds: tuple[int, int]) -> None:
+            scores[slice(*bounds)] = scorer.score(self._tensor(slice(*bounds)))
+
+        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+            list(cores.map(fill, blocks(len(self.users), self._seen.n_items, BLOCK_BYTES)))
+        return Scored(spec, scorer, scores)
+
+    def offsets(self, scored: Scored, noise: Offset | None) -> Values:
         """One model under every offset; `noise` is an offset of log(1 − P), where P is known."""
         offsets = [(c, gamma) for c in (C if noise else C[:1]) for gamma in GAMMA]
 
-        def make(users: Tensor) -> dict[str, tuple[Candidate, Tensor]]:
-            plain = scorer.log_score(users)
+        def make(some: slice, users: Tensor) -> Iterator[tuple[Candidate, Tensor]]:
+            plain = scored.log_scores(some)
             doubt = torch.zeros(1) if noise is None else noise(users)
-            made = [Candidate((spec,), c=c, gamma=gamma) for c, gamma in offsets if c or gamma]
-            popular = self._log_popularity
-            return {one.name: (one, plain + one.c * doubt + one.gamma * popular) for one in made}
+            for c, of_c in groupby(offsets, key=itemgetter(0)):
+                doubted = plain + c * doubt
+                for _, gamma in of_c:
+                    if c or gamma:
+                        yield Candidate((scored.spec,), c=c, gamma=gamma), doubted + gamma * self._log_popularity
 
         return self._values(make)
 
-    def blends(
-        self, fitted: Sequence[tuple[Spec, Scorer]], noise: Offset | None, offset: tuple[float, float]
-    ) -> Values:
+    def blends(self, scored: Sequence[Scored], noise: Offset | None, offset: tuple[float, float]) -> Values:
         """Two or three models in one ranking, as they are and with an offset."""
         c, gamma = offset
 
-        def make(users: Tensor) -> dict[str, tuple[Candidate, Tensor]]:
-            plain = [scorer.score(users) for _, scorer in fitted]
-            versions = [(0.0, 0.0, plain)]
+        def make(some: slice, users: Tensor) -> Iterator[tuple[Candidate, Tensor]]:
+            versions = [(0.0, 0.0, [standardised(one.scores[some]) for one in scored])]
             if c or gamma:
                 added = gamma * self._log_popularity + (0 if noise is None else c * noise(users))
-                versions.append((c, gamma, [scorer.log_score(users) + added for _, scorer in fitted]))
-            made = {}
+                versions.append((c, gamma, [standardised(one.log_scores(some) + added) for one in scored]))
             for c_used, gamma_used, scores in versions:
-                for parts, weights in mixtures(len(fitted)):
-                    one = Candidate(tuple(fitted[part][0] for part in parts), weights, c_used, gamma_used)
-                    made[one.name] = one, blended([scores[part] for part in parts], weights)
-            return made
+                for parts, weights in mixtures(len(scored)):
+                    one = Candidate(tuple(scored[part].spec for part in parts), weights, c_used, gamma_used)
+                    yield one, weighted_sum([scores[part] for part in parts], weights)
 
-        return self._values(make) if len(fitted) > 1 else {}
+        return self._values(make) if len(scored) > 1 else {}
 
     def _values(self, make: MakeScores) -> Values:
         """The NDCG of each user under several rankings: a block of users is scored once and ranked many times."""
-        lists: dict[str, tuple[Candidate, NDArray[np.int32]]] = {}
 
-        def rank(bounds: tuple[int, int]) -> list[tuple[str, Candidate, slice, NDArray[np.int32]]]:
-            users, place = self.users[bounds[0] : bounds[1]], slice(*bounds)
-            made = make(torch.from_numpy(users.astype(np.int64)))
-            return [
-                (name, one, place, rank_scores(scores.numpy(), users, self._k, self._seen))
-                for name, (one, scores) in made.items()
-            ]
+        def rank(bounds: tuple[int, int]) -> list[tuple[Candidate, NDArray[np.int32]]]:
+            some = slice(*bounds)
+            users, made = self.users[some], make(some, self._tensor(some))
+            return [(one, rank_scores(scores.numpy(), users, self._k, self._seen)) for one, scores in made]
 
-        of_items = self._seen.n_items
+        bounds = blocks(len(self.users), self._seen.n_items, CACHED_BYTES)
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            for block in cores.map(rank, blocks(len(self.users), of_items, BLOCK_BYTES)):
-                for name, one, place, top in block:
-                    if name not in lists:
-                        lists[name] = one, np.empty((len(self.users), top.shape[1]), np.int32)
-                    lists[name][1][place] = top
-        return {name: (one, self._ndcg(top)) for name, (one, top) in lists.items()}
+            of_blocks = list(cores.map(rank, bounds))
+        made = [(of_one[0][0], np.concatenate([top for _, top in of_one])) for of_one in zip(*of_blocks, strict=True)]
+        return {one.name: (one, self.ndcg(top)) for one, top in made}
 
-    def _ndcg(self, top: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _tensor(self, some: slice) -> Tensor:
+        return torch.from_numpy(self.users[some].astype(np.int64))
+
+    def ndcg(self, top: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The NDCG of each user's list."""
         discounts = 1 / np.log2(np.arange(2, top.shape[1] + 2))
         gains = (top[self._place] == self._items[:, None]) @ discounts
         ideal = np.cumsum(discounts)[np.minimum(np.bincount(self._place), top.shape[1]) - 1]

@@ -96,7 +96,8 @@ class Search:
         self._split = visible(split, options.labels, seed)
         self._values: Values = {}
         self._epochs: dict[str, float] = {}
-        self._best: dict[str, tuple[float, Spec, Scorer | None]] = {}  # of each model
+        self._best: dict[str, tuple[float, Spec]] = {}  # of each model
+        self._scorers: dict[str, Scorer] = {}  # of the best of each model, with and without noise weights
         self._stopped = False
 
     def run(self, plan: Plan) -> Selection:
@@ -150,9 +151,7 @@ class Search:
 
     def _try(self, spec: Spec, judge: CandidateScorer, trust: Trust | None) -> None:
         """Fit and judge one model, unless that was done before; one that diverges is left out."""
-        name = Candidate((spec,)).name
         kept = self._read(spec)
-        scorer: Scorer | None = None
         if kept is None:
             try:
                 fitted = self._fit(spec, self._data(spec, trust))
@@ -160,12 +159,25 @@ class Search:
                 log.warning("%s is left out: %s", spec.name, error)
                 return
             scorer = fitted.trained()
-            kept = judge.ndcg(scorer), fitted.selected["epoch"]
+            kept = judge.rank(scorer), fitted.selected["epoch"]
             self._write(spec, *kept)
-        self._values[name], self._epochs[spec.slug] = (Candidate((spec,)), kept[0]), kept[1]
-        score = score_of(kept[0])
-        if spec.model != "popularity" and score > self._best.get(spec.model, (-1.0,))[0]:
-            self._best[spec.model] = score, spec, scorer
+            self._scorers[spec.slug] = scorer
+        one, of_users = Candidate((spec,)), judge.ndcg(kept[0])
+        self._values[one.name], self._epochs[spec.slug] = (one, of_users), kept[1]
+        if spec.model != "popularity" and score_of(of_users) > self._best.get(spec.model, (-1.0,))[0]:
+            self._best[spec.model] = score_of(of_users), spec
+        self._forget_all_but_the_best()
+
+    def _forget_all_but_the_best(self) -> None:
+        """Keep the fitted models that will be needed again: a full matrix of items may be all that memory holds."""
+        best = [spec for _, spec in self._best.values()]
+        needed = {one.slug for spec in best for one in (spec, spec.without_denoising())}
+        self._scorers = {slug: scorer for slug, scorer in self._scorers.items() if slug in needed}
+
+    def _scorer(self, spec: Spec, trust: Trust | None) -> Scorer:
+        """A model as it was judged: fitted anew where it is not kept."""
+        kept = self._scorers.get(spec.slug)
+        return self._fit(spec, self._data(spec, trust)).trained() if kept is None else kept
 
     def _data(self, spec: Spec, trust: Trust | None) -> Split:
         return replace(self._split, train=stage_data(self._split, "train", trust)) if spec.weighted else self._split
@@ -173,8 +185,8 @@ class Search:
     def _try_denoised(self, plan: Plan, judge: CandidateScorer, trust: Trust | None, begin: Begin) -> None:
         """The two best models again with noise weights, and the best with strategies, if it takes any."""
         best = sorted(self._best.values(), key=lambda one: -one[0])[:2]
-        denoised = [] if trust is None else [one for _, spec, _ in best for one in _weighted(spec)]
-        denoised += [one for _, spec, _ in best[:1] for one in _with_strategies(spec)]
+        denoised = [] if trust is None else [one for _, spec in best for one in _weighted(spec)]
+        denoised += [one for _, spec in best[:1] for one in _with_strategies(spec)]
         for spec in denoised:
             if self._affords(cost(spec, self._split.train), plan, SEARCH_SHARE + 0.1):
                 begin(spec.name)
@@ -183,18 +195,15 @@ class Search:
     def _try_rankings(self, judge: CandidateScorer, trust: Trust | None, log_true: Offset | None) -> None:
         """Offsets on the best models, and blends of them."""
         shortlist = sorted(self._best.values(), key=lambda one: -one[0])[:SHORTLIST]
-        fitted = [
-            (spec, scorer if scorer is not None else self._fit(spec, self._data(spec, trust)).trained())
-            for _, spec, scorer in shortlist
-        ]
+        scored = [judge.score(spec, self._scorer(spec, trust)) for _, spec in shortlist]
         offset = (0.0, 0.0)
-        if log_true is not None and fitted:  # without labels, an offset that suits the noisy validation misleads
-            for spec, scorer in fitted:
-                self._values |= judge.offsets(spec, scorer, log_true)
-            scored = [(one, score_of(of)) for one, of in self._values.values() if one.c or one.gamma]
-            best = max(scored, key=lambda pair: pair[1])[0]
+        if log_true is not None and scored:  # without labels, an offset that suits the noisy validation misleads
+            for of_model in scored:
+                self._values |= judge.offsets(of_model, log_true)
+            rated = [(one, score_of(of)) for one, of in self._values.values() if one.c or one.gamma]
+            best = max(rated, key=lambda pair: pair[1])[0]
             offset = best.c, best.gamma
-        self._values |= judge.blends(fitted, log_true, offset)
+        self._values |= judge.blends(scored, log_true, offset)
 
     def _choose(
         self,
@@ -228,9 +237,10 @@ class Search:
         one = chosen.candidate.without_denoising()
         if one.name in by_name:
             return by_name[one.name]
-        parts = [self._fit(spec, self._split).trained() for spec in one.specs]
+        parts = [self._scorer(spec, None) for spec in one.specs]
         offset = Offset(one.gamma * log_popularity(self._split.train)) if one.gamma else None
-        of_users, plain = judge.ndcg(Blend(parts, one.weights, offset)), self._values[best_plain(self._values)][1]
+        of_users = judge.ndcg(judge.rank(Blend(parts, one.weights, offset)))
+        plain = self._values[best_plain(self._values)][1]
         return rate_one(one, of_users, plain, p_value=1.0)
 
     def again(self) -> Selection | None:
@@ -256,19 +266,24 @@ class Search:
 
         return begin
 
-    def _write(self, spec: Spec, values: np.ndarray, epochs: float) -> None:
+    def _write(self, spec: Spec, lists: np.ndarray, epochs: float) -> None:
         if self._folder is not None:
-            with replacing(self._folder / f"{spec.slug}.safetensors") as temporary:
-                save_file({"values": values}, temporary, metadata={"epochs": repr(epochs)})
+            with replacing(_lists_path(self._folder, spec)) as temporary:
+                save_file({"lists": lists}, temporary, metadata={"epochs": repr(epochs)})
 
     def _read(self, spec: Spec) -> tuple[np.ndarray, float] | None:
         if self._folder is None:
             return None
         try:
-            with safe_open(self._folder / f"{spec.slug}.safetensors", framework="numpy") as file:
-                return file.get_tensor("values"), float(file.metadata()["epochs"])
+            with safe_open(_lists_path(self._folder, spec), framework="numpy") as file:
+                return file.get_tensor("lists"), float(file.metadata()["epochs"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None  # missing or damaged: fitted again
+
+
+def _lists_path(folder: Path, spec: Spec) -> Path:
+    """Where the lists of a model are kept: those of a plain one are the same whatever the labels."""
+    return folder / ("plain" if spec.plain else "denoised") / f"{spec.slug}.safetensors"
 
 
 def _weighted(spec: Spec) -> list[Spec]:

@@ -69,8 +69,8 @@ class Model(Scorer):
         losses = objective(scores[positive], scores[negative])
         return Losses(losses, losses, positive)
 
-    def log_score(self, users: Tensor) -> Tensor:
-        return self.score(users)  # logits are of that scale
+    def as_log(self, scores: Tensor) -> Tensor:
+        return scores  # logits are of that scale
 
     @torch.no_grad()
     def take_vectors(self, other: Scorer, users: Tensor, items: Tensor) -> bool:

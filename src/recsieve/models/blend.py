@@ -134,8 +134,18 @@ class Blend(Scorer):
 
 def blended(scores: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     """The weighted sum of standardised scores: (n, items) each."""
-    total = torch.zeros_like(scores[0])
-    for of_part, weight in zip(scores, weights, strict=True):
-        centred = of_part - of_part.mean(dim=1, keepdim=True)
-        total += weight * centred / centred.std(dim=1, keepdim=True).clamp(min=1e-12)
+    return weighted_sum([standardised(of_part) for of_part in scores], weights)
+
+
+def standardised(scores: Tensor) -> Tensor:
+    """Scores with mean 0 and deviation 1 for each user: (n, items)."""
+    centred = scores - scores.mean(dim=1, keepdim=True)
+    return centred.div_(centred.std(dim=1, keepdim=True).clamp_(min=1e-12))
+
+
+def weighted_sum(scores: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+    """Each times its weight, added up."""
+    total = weights[0] * scores[0]
+    for of_part, weight in zip(scores[1:], weights[1:], strict=True):
+        total.add_(of_part, alpha=weight)
     return total

@@ -100,8 +100,8 @@ class _FoldedNeuMF(Scorer):
     def score(self, users: Tensor) -> Tensor:
         return self._model.score_vectors(self._user[users], self._user_mlp[users])
 
-    def log_score(self, users: Tensor) -> Tensor:
-        return self.score(users)
+    def as_log(self, scores: Tensor) -> Tensor:
+        return scores
 
     @property
     def title(self) -> str:

@@ -39,8 +39,8 @@ class FoldedUsers(Scorer):
     def factors(self, users: Tensor) -> Factors:
         return self._product._replace(users=self._product.users[users])
 
-    def log_score(self, users: Tensor) -> Tensor:
-        return self.score(users)
+    def as_log(self, scores: Tensor) -> Tensor:
+        return scores
 
     @property
     def title(self) -> str:

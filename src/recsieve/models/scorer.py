@@ -54,11 +54,15 @@ class Scorer(nn.Module, ABC):
         return scores.add_(product.constant if product.item_bias is None else product.item_bias + product.constant)
 
     def log_score(self, users: Tensor) -> Tensor:
-        """The scores on the scale of logarithms, to which offsets are added: (n,) -> (n, items).
+        """The scores on the scale of logarithms, to which offsets are added: (n,) -> (n, items)."""
+        return self.as_log(self.score(users))
+
+    def as_log(self, scores: Tensor) -> Tensor:
+        """Scores brought to the scale of logarithms.
 
         Scores that are no logits have no logarithm where they are not positive: there it is that of a small number.
         """
-        return self.score(users).clamp_(min=SMALLEST).log_()
+        return scores.clamp(min=SMALLEST).log_()
 
     def fold_in(self, profiles: csr_array) -> Scorer:
         """A scorer of users that were not fitted, from their items: rows of weights, (new users, items)."""
