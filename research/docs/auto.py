@@ -1,8 +1,9 @@
 """What letting `auto` choose is worth, as a page of Markdown.
 
-python -m research.docs.auto findings/auto docs/auto.md
+python -m research.docs.auto findings/auto findings/budget/ml-1m.json docs/auto.md
 
-The first argument is a folder with the results of `research.studies.auto`, named after their data.
+The first argument is a folder with the results of `research.studies.auto`, named after their data, the second a result
+of `research.studies.budget`. The chart of it is written beside the page.
 """
 
 from __future__ import annotations
@@ -10,21 +11,31 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from recsieve.errors import DataError
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
+from recsieve.reporting.charts import write_chart
+from research.docs.budget import budget_chart, budget_parts, read_budgets
 from research.docs.findings import table
 
 Result = Mapping[str, Any]
 Results = Mapping[str, Result]
 
 UNLABELLED, LABELLED, CONTROL = "no labels", "5 % labels", "popularity control"
-# The sets that the study is meant for: one without a result is named on the page.
-SETS = ("goodbooks-10k-v1", "ml-100k", "ml-1m", "modcloth", "movietweetings-2013-11", "steam-200k")
+# The sets that the study is meant for, and the levels with 5 % labels that were set as goals before it was run: at
+# least, and hoped for. A set without a result is named on the page.
+GOALS = {
+    "goodbooks-10k-v1": (0.255, 0.268),
+    "ml-100k": (0.355, 0.365),
+    "ml-1m": (0.333, 0.338),
+    "modcloth": (0.124, 0.129),
+    "movietweetings-2013-11": (0.170, 0.174),
+    "steam-200k": (0.385, 0.400),
+}
 
 
 def read_results(folder: Path) -> dict[str, dict[str, Any]]:
@@ -35,8 +46,8 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     return results
 
 
-def auto_page(results: Results) -> str:
-    """The page."""
+def auto_page(results: Results, budgets: Sequence[Result] = ()) -> str:
+    """The page; `budgets` are runs of `research.studies.budget`."""
     study = next(iter(results.values()))["config"]
     parts = [
         "# What letting it choose is worth",
@@ -57,6 +68,8 @@ def auto_page(results: Results) -> str:
         "## Levels",
         "Means over seeds. Without labels the reference is chosen on noisy validation, and may be another.",
         _levels_table(results),
+        "Before the study was run, levels were set as goals for `auto` with 5 % labels:",
+        _goals_table(results),
         "## Against the reference",
         "Changes of the test score with 95 % intervals over users and seeds. Verdicts are at p below 0.05, each by "
         "itself, not corrected for how many there are.",
@@ -71,6 +84,7 @@ def auto_page(results: Results) -> str:
         "The change against the reference that the choice was made by, on validation and before the refit, and that on "
         "the test, means over seeds. Where the first is larger, choosing among many was optimistic.",
         _chosen_table(results),
+        *(budget_parts(budgets) if budgets else []),
         "## How these were made",
         _provenance(results),
     ]
@@ -101,7 +115,7 @@ def _answers(results: Results) -> list[str]:
         "On validation the choice with 5 % labels looked better against the reference than on the test by "
         f"{_points(sum(gaps) / len(gaps))}, the mean over sets and seeds.",
     ]
-    if missing := [name for name in SETS if name not in results]:
+    if missing := [name for name in GOALS if name not in results]:
         lines.append(f"Not measured with this version: {', '.join(missing)}.")
     return lines
 
@@ -139,6 +153,16 @@ def _levels_table(results: Results) -> str:
         rows.append([name, *(f"{level:.4f}" for level in [*levels, by_kind[CONTROL]["auto"]])])
     kinds = [f"{which}, {kind}" for kind in (UNLABELLED, LABELLED) for which in ("reference", "auto")]
     return table(["data", "popularity", *kinds, "auto, control"], rows)
+
+
+def _goals_table(results: Results) -> str:
+    rows = []
+    for name, (least, hoped) in GOALS.items():
+        if name in results:
+            level = results[name]["settings"][LABELLED]["levels"]["auto"]
+            reached = "as hoped" if level >= hoped else "at least" if level >= least else "**missed**"
+            rows.append([name, f"{least:.3f}", f"{hoped:.3f}", f"{level:.4f}", reached])
+    return table(["data", "at least", "hoped for", "auto, 5 % labels", "reached"], rows)
 
 
 def _changes_table(results: Results) -> str:
@@ -207,4 +231,7 @@ def _provenance(results: Results) -> str:
 
 
 if __name__ == "__main__":
-    write_text(Path(sys.argv[2]), auto_page(read_results(Path(sys.argv[1]))))
+    folder, budget, page = map(Path, sys.argv[1:4])
+    runs = read_budgets(budget)
+    write_text(page, auto_page(read_results(folder), runs))
+    write_chart(budget_chart(runs), page.parent / "images" / "budget.svg", formats=("svg",))

@@ -2,15 +2,23 @@ import pytest
 
 from recsieve.auto.plan import Plan, make_plan
 from recsieve.errors import ConfigError, RunError
+from recsieve.models import MODELS, Model
 from recsieve.settings import parse_duration
 
 
-def test_the_defaults_of_all_models_come_before_second_tries(small_data):
+def test_the_defaults_of_named_models_come_before_second_tries(small_data):
+    plan = make_plan(small_data(), 1e9, None, ["ease", "ials", "gmf"], {})
+    names = [one.spec.model for one in plan.fits]
+    assert names[:4] == ["ease", "ials", "gmf", "ease"]
+
+
+def test_what_is_trained_by_gradients_comes_after_everything_else(small_data):
     plan = make_plan(small_data(), 1e9, None, [], {})
     names = [one.spec.model for one in plan.fits]
-    first = names[: len(set(names))]
-    assert len(set(first)) == len(first)
-    assert first[:2] == ["ease", "ials"]
+    trained = [issubclass(MODELS[name], Model) for name in names]
+    assert names[:2] == ["ease", "ials"]
+    assert trained == sorted(trained)
+    assert True in trained
     assert "nmtr" not in names  # it needs labels
 
 

@@ -48,6 +48,16 @@ def test_without_labels_no_offset_can_mislead(split, seen_labels):
     assert choice.criterion == "NDCG@5"
 
 
+def test_labels_are_learnt_from_only_where_there_is_time_for_it(split, seen_labels, monkeypatch):
+    monkeypatch.setattr(selections, "noise_seconds", lambda train: 30.0)
+    in_time = QUICK | {"trials": None, "candidates": ["ease"]}
+    choice = Recommender(**in_time, budget="70s").select(split).choice
+    assert seen_labels == []
+    assert "--budget 2m is enough" in choice.evidence
+    Recommender(**in_time, budget="2m").select(split)
+    assert len(seen_labels) == 1
+
+
 def test_a_number_of_trials_is_kept_whatever_time_it_takes(split, seen_labels):
     slow, quick = (Recommender(**QUICK, budget=budget).select(split).choice for budget in ("0.001s", "1h"))
     assert slow == quick

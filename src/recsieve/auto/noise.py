@@ -17,6 +17,7 @@ from recsieve.audit.noise_model import MODEL, enough_labels, labels_of, learn_fr
 from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
+from recsieve.models.cost import STEP
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ def by_popularity(train: Interactions, estimate: NoiseEstimate) -> NoiseEstimate
 def logit_tensors(noise: PairNoise) -> dict[str, Tensor]:
     """The parts of P's logit, for a ranking offset."""
     return {name: torch.from_numpy(np.array(part, np.float32)) for name, part in noise.logits.arrays().items()}
+
+
+def noise_seconds(train: Interactions) -> float:
+    """About how long it takes to learn what is noise: three trainings on two thirds, and one on everything."""
+    return 3 * 10 * STEP * 2 * len(train)  # of about 10 epochs each, with a negative for each interaction
 
 
 def estimate_noise(

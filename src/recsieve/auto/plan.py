@@ -58,6 +58,8 @@ def make_plan(
                 rounds.append([])
             rounds[number].append(spec)
     fits = list({spec.slug: spec for one in rounds for spec in one}.values())
+    if not models:  # what is trained by gradients takes longest and wins least often
+        fits.sort(key=lambda spec: issubclass(MODELS[spec.model], Model))
     priced = [Planned(spec, float(f"{cost(spec, train):.3g}")) for spec in fits]
     if trials is not None:
         return Plan(budget, trials, tuple(priced[:trials]))

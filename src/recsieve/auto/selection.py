@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from recsieve.audit.noise_model import labels_of
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate, rate_one, score_of
 from recsieve.auto.data import Stage, Trust, stage_data, trust_of
-from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, visible
+from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, noise_seconds, visible
 from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
 from recsieve.auto.scoring import CandidateScorer, Values, log_popularity, truth_of
 from recsieve.data.interactions import UNLABELLED, Interactions
@@ -37,6 +38,7 @@ from recsieve.training import Began, Event
 log = logging.getLogger(__name__)
 
 MOST_DENOISED = 4  # models that are fitted again with noise weights: the two best, each in at most two ways
+NOISE_SHARE = 0.4  # of the budget that looking for noise may take
 SHORTLIST = 3  # models that get offsets and are blended
 
 
@@ -104,7 +106,7 @@ class Search:
         """Follow the plan as far as time allows, and choose; Ctrl-C ends the search with the best so far."""
         denoised = MOST_DENOISED if self._split.train.has_flags else 0
         begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags + denoised)
-        noise, evidence = self._look_for_noise(begin)
+        noise, evidence = self._look_for_noise(begin, plan)
         trust = None if noise is None else trust_of(self._split, noise)
         judge = self._judge(noise)
         with self._interruptible():
@@ -121,10 +123,17 @@ class Search:
             self._try_rankings(judge, trust, log_true)
         return self._choose(judge, noise, trust, evidence, tried, len(plan.fits))
 
-    def _look_for_noise(self, begin: Begin) -> tuple[NoiseEstimate | None, str]:
+    def _look_for_noise(self, begin: Begin, plan: Plan) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
             return None, "nothing is known of it, so every held-out interaction counts in full."
+        seconds = noise_seconds(self._split.train)
+        if plan.trials is None and seconds > NOISE_SHARE * plan.budget:
+            enough = math.ceil(seconds / NOISE_SHARE / 60)
+            return None, f"to learn from the labels takes longer than there is: --budget {enough}m is enough for it."
         begin("looking for noise")
+        return self._estimate_noise()
+
+    def _estimate_noise(self) -> tuple[NoiseEstimate | None, str]:
         cache = None if self._folder is None else self._folder / "audit"
         control = self._options.evidence == "popularity"
         return estimate_noise(self._split.train, self._seed, control=control, cache=cache)
@@ -252,7 +261,7 @@ class Search:
             choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
         candidate = choice.chosen.candidate
         weighted = any(spec.weighted for spec in candidate.specs)
-        noise = self._look_for_noise(lambda name, last=False: None)[0] if weighted or candidate.c else None
+        noise = self._estimate_noise()[0] if weighted or candidate.c else None
         return Selection(choice, self._given, noise, trust_of(self._split, noise) if weighted and noise else None)
 
     def _announcer(self, total: int) -> Begin:

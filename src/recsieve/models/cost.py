@@ -6,7 +6,7 @@ import numpy as np
 
 from recsieve.data.interactions import Interactions
 
-INVERSE, PRODUCT, SOLVE, STEP = 1.2e-11, 1.5e-8, 4e-9, 4e-7  # seconds for a unit of each
+INVERSE, PRODUCT, SOLVE, STEP = 1.2e-11, 4e-9, 8e-10, 4e-7  # seconds for a unit of each
 MOST_VALIDATED = 10_000  # users
 
 
