@@ -88,7 +88,18 @@ def _nearest(starts, users, values, offsets, items, others, first, counts, colum
 @njit(cache=True, nogil=True)
 def _add_row(starts, users, values, offsets, items, others, item, total, touched):
     """Add up a row of the product; gives how many columns were touched."""
-    n_touched = 0
+    n_products, n_touched = 0, 0
+    for k in range(starts[item], starts[item + 1]):
+        n_products += offsets[users[k] + 1] - offsets[users[k]]
+    if n_products > len(touched):  # to look at all columns is then less than to ask for each product whether it is new
+        for k in range(starts[item], starts[item + 1]):
+            value = np.float64(values[k])
+            mine = slice(offsets[users[k]], offsets[users[k] + 1])
+            columns, weights = items[mine], others[mine]
+            for j in range(len(columns)):
+                total[np.uint32(columns[j])] += value * weights[j]  # unsigned: it is not looked at from the end
+        touched[:] = np.arange(len(touched))
+        return len(touched)
     for k in range(starts[item], starts[item + 1]):
         value = np.float64(values[k])
         for j in range(offsets[users[k]], offsets[users[k] + 1]):
