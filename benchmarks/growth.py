@@ -32,10 +32,10 @@ def main(arguments: list[str] | None = None) -> None:
         interactions = round(millions * MILLION)
         if not log.exists():
             print(f"{millions:g}M: making the log", file=sys.stderr)
-            _run("benchmarks.large_log", str(log), "--interactions", str(interactions), threads=options.threads)
+            run_module("benchmarks.large_log", str(log), "--interactions", str(interactions), threads=options.threads)
         machine = describe_machine(options.threads)
         print(f"{millions:g}M: measuring", file=sys.stderr)
-        out = _run(
+        out = run_module(
             "benchmarks.growth_stages", str(log), "--users", str(options.users), "--threads", str(options.threads),
             threads=options.threads,
         )  # fmt: skip
@@ -62,7 +62,7 @@ def _millions(size: dict[str, Any]) -> float:
     return float(size["millions"])
 
 
-def _run(module: str, *arguments: str, threads: int) -> str:
+def run_module(module: str, *arguments: str, threads: int) -> str:
     """Run a module in a process of its own; gives what it prints."""
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
     line = [sys.executable, "-m", module, *arguments]

@@ -3,6 +3,7 @@
 python -P recbole_side.py time FOLDER MODEL STEPS      times some steps of RecBole's own trainer, prints JSON
 python -P recbole_side.py export FOLDER MODEL OUT.npz  weights as they start, and the logits that they give
 python -P recbole_side.py steps FOLDER MODEL OUT.npz   weights as they start, some pairwise batches, and their losses
+python -P recbole_side.py fit FOLDER MODEL OUT.npz EPOCHS RATE SEED   the vectors after each third epoch
 FOLDER holds users.npy and items.npy; paths are absolute.
 """
 
@@ -44,19 +45,21 @@ COMMON = {
     "load_col": {"inter": ["user_id", "item_id"]},
     "eval_args": {"split": {"RS": [1.0, 0.0, 0.0]}, "group_by": "none", "order": "RO", "mode": "full"},
 }
+FIT = {"train_batch_size": 2048}  # positives
 EXPORTED_USERS = 5
 STEPS = 100
+EPOCHS_BETWEEN = 3
 
 
-def prepare(folder: Path, name: str, work: str):
+def prepare(folder: Path, name: str, work: str, seed: int = 0, **own):
     """RecBole's data loader, model and trainer on the interactions of a folder."""
     path = Path(work) / "bench"
     path.mkdir()
     pairs = np.stack([np.load(folder / "users.npy"), np.load(folder / "items.npy")], axis=1)
     np.savetxt(path / "bench.inter", pairs, "%d", "\t", header="user_id:token\titem_id:token", comments="")
-    settings = {**COMMON, **SETTINGS[name], "data_path": work, "checkpoint_dir": work}
+    settings = {**COMMON, **SETTINGS[name], **own, "data_path": work, "checkpoint_dir": work}
     config = Config(model=name, dataset="bench", config_dict=settings)
-    init_seed(0, reproducibility=False)
+    init_seed(seed, reproducibility=False)
     dataset = create_dataset(config)
     batches, _, _ = data_preparation(config, dataset)
     model = get_model(name)(config, batches.dataset)
@@ -106,10 +109,38 @@ def train_steps(batches, model, out: str) -> None:
              **weights)  # fmt: skip
 
 
-def main(command: str, folder: str, name: str, last: str) -> None:
+def fit(folder: str, name: str, out: str, work: str, epochs: int, rate: float, seed: int) -> None:
+    """Train, and write the vectors of users and items as they are along the way, in the order of the given ids."""
+    own = {**FIT, "learning_rate": rate, **({"reg_weight": 1e-4} if name == "LightGCN" else {})}
+    batches, model, trainer = prepare(Path(folder), name, work, seed, **own)
+    places = {kind: batches.dataset.field2id_token[f"{kind}_id"][1:].astype(np.int64) for kind in ("user", "item")}
+    counts = {kind: np.load(Path(folder) / f"{kind}s.npy").max() + 1 for kind in ("user", "item")}
+    kept: dict[str, list] = {"user": [], "item": []}
+    for epoch in range(epochs):
+        model.train()
+        trainer._train_epoch(batches, epoch)
+        if (epoch + 1) % EPOCHS_BETWEEN == 0:
+            for kind, table in zip(("user", "item"), vectors(model, name), strict=True):
+                ordered = np.zeros((counts[kind], table.shape[1]), np.float32)
+                ordered[places[kind]] = table[1:].numpy()  # 0 is for padding
+                kept[kind].append(ordered)
+    np.savez(out, users=np.stack(kept["user"]), items=np.stack(kept["item"]))
+
+
+@torch.no_grad()
+def vectors(model, name: str):
+    """Those whose products are the scores: of LightGCN after propagation."""
+    model.eval()
+    return model() if name == "LightGCN" else (model.user_embedding.weight, model.item_embedding.weight)
+
+
+def main(command: str, folder: str, name: str, last: str, *more: str) -> None:
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)  # RecBole leaves a folder behind where it is run
+        if command == "fit":
+            epochs, rate, seed = more
+            return fit(folder, name, last, work, int(epochs), float(rate), int(seed))
         batches, model, trainer = prepare(Path(folder), name, work)
         if command == "export":
             export(batches, model, last)

@@ -1,6 +1,5 @@
 """recsieve paper: each published result is a command. Like every command, they import torch only when they run."""
 
-import json
 import shlex
 import sys
 from collections.abc import Callable
@@ -166,25 +165,26 @@ def ml100k(
         "runs/ml-100k"
     ),
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 3,
-    result: Annotated[Path | None, typer.Option(help="Also write the numbers to this JSON file.")] = None,
+    models: Annotated[str, typer.Option(help="Several with commas.")] = "gmf,neumf,cdae,lightgcn",
+    result: Annotated[
+        Path | None, typer.Option(help="Also write the numbers to this JSON file; cells of other models stay in it.")
+    ] = None,
 ) -> None:
-    """GMF, NeuMF and CDAE with CE, T-CE and R-CE on ml-100k, beside the numbers of a RecSys 2025 study."""
+    """GMF, NeuMF, CDAE and LightGCN with CE, T-CE and R-CE on ml-100k, beside the numbers of a RecSys 2025 study."""
     from recsieve.cli.task_progress import task_progress
-    from recsieve.files import write_text
     from recsieve.reporting.tables import number, rows_table, show
-    from research.paper.ml100k import METRICS, reproduce
+    from research.paper.ml100k import METRICS, add_cells, model_names, reproduce
 
     with task_progress() as progress:
-        cells = reproduce(data, out, seeds, progress)
+        cells = reproduce(data, out, seeds, model_names(models), progress)
     rows = [
         (
             cell["model"],
             cell["strategy"],
-            *(f"{number(cell['ours'][m])} ({number(cell['published'][m])})" for m in METRICS),
+            *(f"{number(cell['ours'][m])} ({number(cell['published'].get(m))})" for m in METRICS),
         )
         for cell in cells
     ]
     show(rows_table(("model", "strategy", *METRICS), rows, title="ours (published)"))
     if result is not None:
-        command = f"recsieve paper ml-100k {data} --seeds {seeds}"
-        write_text(result, json.dumps({"command": command, "cells": cells}, indent=1) + "\n")
+        add_cells(result, f"recsieve paper ml-100k {data} --seeds {seeds}", cells)

@@ -7,7 +7,8 @@ These numbers can be compared with each other and with nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ import numpy as np
 from recsieve.checking import make_settings
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
-from recsieve.errors import DataError
+from recsieve.errors import ConfigError, DataError, did_you_mean
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import TrainTask
+from recsieve.files import write_text
 from recsieve.settings import Settings
 from recsieve.storage.run_folder import RunFolder
 
@@ -29,8 +31,9 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "truncated": {"max_drop_rate": 0.2, "ramp_steps": 30_000, "fidelity": "authors"},
     "reweighted": {"beta": 0.25},
 }
-# Mean of three seeds, by model and strategy, in the order of METRICS.
-PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
+MODEL_OPTIONS = {"lightgcn": {"factors": 32}}
+# Mean of three seeds, by model and strategy, in the order of METRICS; of LightGCN two of the four are known.
+PUBLISHED: dict[str, dict[str, tuple[float | None, ...]]] = {
     "gmf": {
         "keep-all": (0.0433, 0.1178, 0.1972, 0.0738),
         "truncated": (0.0486, 0.1147, 0.2007, 0.0766),
@@ -46,20 +49,50 @@ PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
         "truncated": (0.0416, 0.1144, 0.1902, 0.0726),
         "reweighted": (0.0444, 0.1267, 0.2075, 0.0791),
     },
+    "lightgcn": {
+        "keep-all": (None, 0.1275, None, 0.0858),
+        "truncated": (None, 0.1382, None, 0.0907),
+        "reweighted": (None, 0.1241, None, 0.0838),
+    },
 }
 
 EPOCHS = 50
 
 
-def reproduce(folder: Path, out: Path, seeds: int, progress: Progress | None = None) -> list[dict[str, Any]]:
+def reproduce(
+    folder: Path, out: Path, seeds: int, models: Collection[str], progress: Progress | None = None
+) -> list[dict[str, Any]]:
     """Train every cell with every seed (those finished before are taken as they are) and set ours beside theirs."""
     read_protocol_split(folder)  # what is wrong with it is told before anything starts
-    wanted = [(model, strategy, [_task(folder, out, own) for own in runs]) for model, strategy, runs in cells(seeds)]
+    wanted = [
+        (model, strategy, [_task(folder, out, own) for own in runs]) for model, strategy, runs in cells(seeds, models)
+    ]
     run_all([task for *_, tasks in wanted for task in tasks], None, progress, most=EPOCHS)
     return [
         _cell(model, strategy, [RunFolder(task.folder).read_metrics()["test"] for task in tasks])
         for model, strategy, tasks in wanted
     ]
+
+
+def model_names(text: str) -> list[str]:
+    """The models of a list with commas."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in PUBLISHED:
+            raise ConfigError(f"there is no published cell of '{name}': {did_you_mean(name, PUBLISHED)}")
+    return names
+
+
+def add_cells(result: Path, command: str, cells: list[dict[str, Any]]) -> None:
+    """Write cells to a file, in the place of their like; those of other models stay as they are."""
+    known = json.loads(result.read_text(encoding="utf-8"))["cells"] if result.exists() else []
+    new = {cell["model"] for cell in cells}
+    ordered = sorted([*(cell for cell in known if cell["model"] not in new), *cells], key=_place)
+    write_text(result, json.dumps({"command": command, "cells": ordered}, indent=1) + "\n")
+
+
+def _place(cell: dict[str, Any]) -> int:
+    return list(PUBLISHED).index(cell["model"])
 
 
 def read_protocol_split(folder: Path) -> Split:
@@ -70,11 +103,12 @@ def read_protocol_split(folder: Path) -> Split:
     return split
 
 
-def cells(seeds: int) -> Iterator[tuple[str, str, list[Settings]]]:
+def cells(seeds: int, models: Collection[str] = tuple(PUBLISHED)) -> Iterator[tuple[str, str, list[Settings]]]:
     """The settings of each published cell, one for each seed."""
-    for model, strategies in PUBLISHED.items():
-        for strategy in strategies:
+    for model in models:
+        for strategy in PUBLISHED[model]:
             common = {"model": model, "denoiser": strategy, "denoiser_options": STRATEGIES[strategy]}
+            common["model_options"] = MODEL_OPTIONS.get(model, {})
             protocol = {"select_by": "own-loss", "epochs": EPOCHS, "patience": EPOCHS}
             yield model, strategy, [make_settings({**common, **protocol, "seed": seed}) for seed in range(seeds)]
 
@@ -89,7 +123,7 @@ def _cell(model: str, strategy: str, runs: list[dict[str, float]]) -> dict[str, 
     return {
         "model": model,
         "strategy": strategy,
-        "published": dict(zip(METRICS, PUBLISHED[model][strategy], strict=True)),
+        "published": {m: value for m, value in zip(METRICS, PUBLISHED[model][strategy], strict=True) if value},
         "ours": {metric: float(np.mean(values)) for metric, values in ours.items()},
         "deviation": {
             metric: float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for metric, values in ours.items()

@@ -20,10 +20,10 @@ def gram_matrix(matrix: csr_array, targets: csr_array | None = None) -> NDArray[
     """MᵀM, or MᵀT where targets are given: (items, items). Of MᵀM only the lower half is filled in."""
     n_items = matrix.shape[1]
     gram = np.zeros((n_items, n_items), np.float32)
-    left, right = matrix.T.tocsr(), matrix if targets is None else targets
+    left, right = _parts(matrix.T.tocsr()), _parts(matrix if targets is None else targets)
 
     def fill(rows: slice) -> None:
-        _fill_rows(*_parts(left), *_parts(right), rows.start, rows.stop, targets is None, gram)
+        _fill_rows(*left, *right, rows.start, rows.stop, targets is None, gram)
 
     _in_threads(fill, n_items)
     return gram
@@ -36,12 +36,13 @@ def nearest(left: csr_array, right: csr_array, k: int) -> csr_array:
     """
     n_items = right.shape[1]
     k = min(k, n_items) or n_items
+    left_parts, right_parts = _parts(left), _parts(right)
 
     def find(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
         n_rows = rows.stop - rows.start
         counts = np.empty(n_rows, np.int64)
         columns, values = np.empty((n_rows, k), np.int32), np.empty((n_rows, k), np.float32)
-        _nearest(*_parts(left), *_parts(right), rows.start, counts, columns, values)
+        _nearest(*left_parts, *right_parts, rows.start, counts, columns, values)
         found = np.arange(k) < counts[:, None]
         return counts, columns[found], values[found]
 
@@ -78,7 +79,7 @@ def _fill_rows(starts, users, values, offsets, items, others, first, last, lower
 @njit(cache=True, nogil=True)
 def _nearest(starts, users, values, offsets, items, others, first, counts, columns, largest):
     n_items = len(starts) - 1
-    total, touched = np.zeros(n_items), np.empty(n_items, np.int32)
+    total, touched = np.zeros(n_items), np.empty(n_items + 1, np.int32)
     for row in range(len(counts)):
         n_touched = _add_row(starts, users, values, offsets, items, others, first + row, total, touched)
         total[first + row] = 0  # no item is its own neighbour
@@ -87,15 +88,20 @@ def _nearest(starts, users, values, offsets, items, others, first, counts, colum
 
 @njit(cache=True, nogil=True)
 def _add_row(starts, users, values, offsets, items, others, item, total, touched):
-    """Add up a row of the product; gives how many columns were touched."""
+    """Add up a row of the product; gives how many columns were touched.
+
+    Without a branch: a column is written to the end of `touched` each time, and the end moves on if it is new there.
+    Columns are taken as unsigned, or each would be asked whether it counts from the end.
+    """
     n_touched = 0
     for k in range(starts[item], starts[item + 1]):
         value = np.float64(values[k])
-        for j in range(offsets[users[k]], offsets[users[k] + 1]):
-            column, product = items[j], value * others[j]
-            if total[column] == 0 and product > 0:
-                touched[n_touched] = column
-                n_touched += 1
+        mine = slice(offsets[users[k]], offsets[users[k] + 1])
+        columns, weights = items[mine], others[mine]
+        for j in range(len(columns)):
+            column, product = np.uint32(columns[j]), value * weights[j]
+            touched[n_touched] = columns[j]
+            n_touched += (total[column] == 0) & (product > 0)
             total[column] += product
     return n_touched
 
