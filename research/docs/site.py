@@ -41,10 +41,12 @@ API = {
     "auto": ["recsieve.auto"],
     "training": ["recsieve.training", "recsieve.sampling", "recsieve.refresh"],
     "testing": ["recsieve.testing"],
+    "notebook": ["recsieve.notebook"],
     "settings": ["recsieve.settings", "recsieve.progress", "recsieve.errors"],
 }
 PAGES = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
+EXAMPLE = re.compile(r"^(?:>>> .*\n?)+", re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -106,9 +108,14 @@ def api_page(name: str, modules: list[str]) -> str:
     """The public names of some modules, each with its docstring and signature."""
     parts = [f"# {name if name == 'recsieve' else f'recsieve.{name}'}"]
     for module in modules:
-        parts += [f"## {module}", (import_module(module).__doc__ or "").replace(">>> ", "    ")]
+        parts += [f"## {module}"] if len(modules) > 1 else []
+        parts.append(EXAMPLE.sub(_fenced, import_module(module).__doc__ or ""))
         parts += [f"::: {module}.{public}\n    options:\n      heading_level: 3" for public in public_names(module)]
     return "\n\n".join(parts)
+
+
+def _fenced(example: re.Match[str]) -> str:
+    return f"\n```python\n{example[0].replace('>>> ', '')}\n```\n"
 
 
 def public_names(module: str) -> list[str]:

@@ -1,7 +1,7 @@
 """A progress bar for notebooks: give it to whatever takes `progress`.
 
-from recsieve.notebook import progress_bar
-Recommender("gmf").fit(split, progress=progress_bar("GMF"))
+>>> from recsieve.notebook import progress_bar
+>>> Recommender("gmf").fit(split, progress=progress_bar("GMF"))
 """
 
 from __future__ import annotations

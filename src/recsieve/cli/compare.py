@@ -63,10 +63,10 @@ def compare(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))
         return
-    from recsieve.reporting.comparison_tables import summary_rows
+    from recsieve.reporting.comparison_tables import terminal_rows
     from recsieve.reporting.tables import rows_table, say, show
 
-    header_row, rows = summary_rows(comparison.result)
+    header_row, rows = terminal_rows(comparison.result)
     show(rows_table(header_row, rows, title=f"{data.name}, test, {config.seeds} seeds"))
     say(comparison.answer)
     say(*comparison.conclusions, bullet=True)

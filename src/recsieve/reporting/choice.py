@@ -44,9 +44,10 @@ def _models(count: int) -> str:
 
 
 TERMS = {
-    "P": "P is the estimated probability that an interaction is noise; 1−P is the weight that it then has, and "
+    "1−P": "P is the estimated probability that an interaction is noise; 1−P is the weight that it then has, and "
     "log(1−P) what is added to the score of a pair.",
-    "γ": "γ·log popularity is added to the score of an item: below 0 it favours rare items, above 0 popular ones.",
+    "log popularity": "The number before log popularity is γ: above 0 the ranking favours popular items, below 0 rare "
+    "ones.",
     "change": "Change is the relative difference to the best plain model on validation, user by user; ± is its "
     "standard error, and p how often chance alone would make as large a difference.",
 }

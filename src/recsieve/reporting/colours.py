@@ -30,11 +30,16 @@ OTHERS = ("#3f7f6b", "#a8763e", "#4f5fb3", "#94a537", "#b86f9e", "#2f9fb5", "#6d
 
 
 def strategy_colours(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each strategy: known ones have theirs, others the next that is free, in their order."""
-    names = list(dict.fromkeys(names))
-    others = [name for name in names if name not in STRATEGIES]
-    free = {name: OTHERS[place % len(OTHERS)] for place, name in enumerate(others)}
-    return {name: STRATEGIES.get(name) or free[name] for name in names}
+    """A colour for each strategy: known ones have theirs, others the next that is free, in their order.
+
+    Of controls such as "random drop as T-CE" and "random drop as T-CE 0.2", the first has that of its kind.
+    """
+    colours: dict[str, str] = {}
+    free = iter(OTHERS * 10)
+    for name in dict.fromkeys(names):
+        usual = STRATEGIES.get(name.partition(" as ")[0])
+        colours[name] = usual if usual and usual not in colours.values() else next(free)
+    return colours
 
 
 def scale(colours: dict[str, str]) -> alt.Scale:

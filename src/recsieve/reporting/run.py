@@ -77,10 +77,10 @@ def summary(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappi
 
 def _facts(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mapping[str, Any]) -> list[tuple[str, str]]:
     strategy = NAMES.get(settings["denoiser"], settings["denoiser"])
-    epoch = results["selected"].get("epoch")
+    choice, epoch = results.get("choice"), results["selected"].get("epoch")
     return [
         ("model", settings["model"]),
-        ("strategy", strategy),
+        ("strategy", strategy) if choice is None else ("chosen", choice["chosen"]["name"]),
         ("data", _name(data)),
         ("noise is", data.get("false_positive", "not known")),
         ("users tested", f"{results['test_users']:,}"),
