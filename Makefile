@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test soak fuzz browser lint bench recbole clean
+.PHONY: help install demo test site soak fuzz browser lint bench recbole clean
 help:  ## what each target does
 	@grep -hE '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -29,6 +29,9 @@ browser:  # pages are tested in Debian's chromium; where it cannot be installed,
 
 test: lint browser  ## every check and every test
 	$(BIN)/pytest -n 2
+
+site: install  ## the site, in build/site: python -m http.server --directory build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 soak: install browser  ## what is too long for `make test`: many kills, real trainings, laws by simulation
 	$(BIN)/pytest -n 2 -m soak

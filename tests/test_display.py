@@ -22,6 +22,10 @@ def test_ids_are_escaped_in_html():
     assert "<td>0.2500</td>" in text
 
 
+def test_a_result_is_short_text_where_there_is_no_notebook():
+    assert repr(Sample()) == "<b>[red]a title\nid        score\n<script>  0.2500\n[bold]x   –"
+
+
 def test_ids_are_no_markup_for_rich():
     out = StringIO()
     Console(file=out, width=80).print(Sample())

@@ -17,7 +17,7 @@ Result = Mapping[str, Any]
 
 HEAD = """# What may be relied on
 
-This page is made from the files in [`trust/results/`](../trust/results) by `python -m research.docs.trust trust/results
+This page is made from the files in `trust/results/` by `python -m research.docs.trust trust/results
 docs/trust.md`. Each figure has the command that makes it anew; `make fuzz` and `make soak` run them.
 
 ## What is promised

@@ -1,13 +1,11 @@
-"""recsieve: recommenders that are not misled by accidental clicks.
+"""Recommenders that are not misled by accidental clicks, and the truth about a log's noise.
 
-data        a log becomes Interactions, and these a Split into training, validation and test
-sampling    a split gives batches of observed interactions and negatives
-models      a batch gets logits (GMF, NeuMF, CDAE)
-denoisers   losses become weights (keep-all, truncated, reweighted); losses reduces them
-training    one loop makes steps until validation stops improving
-evaluation  all unseen items are ranked, and the lists measured
-audit       interactions that are probably noise are found, with reasons
-recommender the estimator that holds all this; experiments, reporting and cli stand on it
+- `recsieve.data`: a log becomes `Interactions`, and these a `Split` into training, validation and test
+- `recsieve.models`: the recommenders; `recsieve.objectives`: their losses; `recsieve.denoisers`: losses become weights
+- `recsieve.losses`, `recsieve.optim`: the same for a PyTorch loop of your own, with nothing but torch
+- `recsieve.training`, `recsieve.evaluation`: one loop until validation stops improving; all unseen items are ranked
+- `recsieve.audit`: interactions that are probably noise, with reasons; `recsieve.auto`: the choice on validation
+- `Recommender` holds all of this; `compare` and `tune` train many of them
 """
 
 from importlib import import_module

@@ -26,6 +26,13 @@ class Displayed(ABC):
     def shown(self) -> Shown:
         """What there is to show."""
 
+    def __repr__(self) -> str:
+        title, header, rows = self.shown()
+        table = [[str(name) for name in header], *([_text(cell) for cell in row] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        return "\n".join([title, *(line for line in lines if line)])
+
     def _repr_html_(self) -> str:
         title, header, rows = self.shown()
         head = "".join(f"<th>{escape(name)}</th>" for name in header)

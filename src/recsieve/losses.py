@@ -1,10 +1,10 @@
 """Losses for training on noisy clicks, ready for any PyTorch loop.
 
-loss = TruncatedBCE(max_drop_rate=0.2, ramp_steps=30_000)
-loss(logits, labels).backward()
+>>> loss = TruncatedBCE(max_drop_rate=0.2, ramp_steps=30_000)
+>>> loss(logits, labels).backward()
 
-loss = TruncatedBPR(max_drop_rate=0.1)
-loss(positive_scores, negative_scores).backward()
+>>> loss = TruncatedBPR(max_drop_rate=0.1)
+>>> loss(positive_scores, negative_scores).backward()
 """
 
 from __future__ import annotations

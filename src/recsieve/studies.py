@@ -24,7 +24,7 @@ from recsieve.reporting.tuning import best_rows, write_tuning_page
 from recsieve.storage.run_folder import RunFolder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult(Displayed):
     """A finished comparison: what comparison.json holds, and where it and the page are."""
 
@@ -109,7 +109,7 @@ def compare_by(
     return ComparisonResult(out, result)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuningResult(Displayed):
     """A finished search: what tuning.json holds, and where it, the page and the next comparison are."""
 

@@ -24,7 +24,10 @@ def test_the_page_begins_with_the_answer_and_ends_with_how_it_was_made(folder):
 
 def test_every_chart_is_also_a_picture(folder):
     write_comparison_page(folder)
-    names = {"effects", "validations", "selection", "losses", "detection"}
+    names = {"effects", "validations", "selection", "detection", "losses-CE-gmf-natural-noise"}
+    names |= {
+        f"losses-{name}-gmf-natural-noise" for name in ("T-CE", "random-drop-as-T-CE", "least-popular-drop-as-T-CE")
+    }
     assert {path.name for path in (folder / "charts").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("png", "svg")
     }

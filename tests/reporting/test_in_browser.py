@@ -37,7 +37,7 @@ def test_a_comparison_is_drawn_sortable_and_asks_nothing_of_the_network(compare,
     seen = look(write_comparison_page(tmp_path / "out"), "ndcg@5", width)
     assert seen["trouble"] == []
     assert seen["requests"] == []
-    assert seen["charts"] == seen["pictures"] == 5
+    assert seen["charts"] == seen["pictures"] == 4 + 4  # losses have one for each strategy
     assert seen["drawn"] > 10
     assert seen["up"] == sorted(seen["before"], key=lambda cell: float(cell.split("\u00a0")[0]))
     assert seen["down"] == seen["up"][::-1]
@@ -71,3 +71,15 @@ def test_ids_from_data_cannot_become_code(tmp_path, look):
     seen = look(tmp_path / "page.html", "item")
     assert seen["trouble"] == []
     assert seen["before"] == [evil]
+
+
+@pytest.mark.parametrize("columns", [6, 14])
+def test_no_table_is_cut_off_on_a_phone(tmp_path, browse, columns):
+    header = ["false positives recommended", *(f"@{number}" for number in range(columns - 1))]
+    rows = [["ease +2 log(1−P) +1 log popularity", *(["0.1234"] * (columns - 1))]] * 3
+    write_page(tmp_path / "page.html", "t", "s", [Section("h", header=header, rows=rows)])
+    hidden = '[...document.querySelectorAll(".scroll")].filter(box => box.scrollWidth > box.clientWidth).length'
+    seen = browse(tmp_path / "page.html", f"seen.hidden = {hidden}; seen.width = innerWidth;", 400)
+    assert seen["trouble"] == []
+    assert seen["hidden"] == 0, seen
+    assert not seen["overflow"]

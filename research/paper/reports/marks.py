@@ -7,9 +7,11 @@ from typing import Any
 
 import altair as alt
 
+from recsieve.reporting.colours import KINDS, scale, strategy_colours
+
 WIDTH, HEIGHT = 300, 210
-METHOD_COLOURS = alt.Scale(domain=["CE", "T-CE", "R-CE"], range=["#4c78a8", "#e45756", "#f2a93b"])
-LOSS_COLOURS = {"true positives": "#4c78a8", "false positives": "#e45756", "training loss": "#79706e"}
+METHOD_COLOURS = scale(strategy_colours(["CE", "T-CE", "R-CE"]))
+LOSS_COLOURS = KINDS
 LEAST_RANGE = 0.05  # of an axis: what differs by less is alike, and is drawn so
 
 

@@ -98,25 +98,27 @@ def audit(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **found.summary}, ensure_ascii=False))
         return
+    from recsieve.reporting.tables import say
+
     _tell(found)
-    typer.echo(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
+    say(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
     if csv and escape_formulas:
-        typer.echo("in the CSV files, text that a spreadsheet would run begins with an apostrophe.")
+        say("in the CSV files, text that a spreadsheet would run begins with an apostrophe.")
     typer.echo(f"page: {page}")
+    say("next: look through the list on the page; `recsieve train` without a model weighs noise down where that helps")
 
 
 def _tell(found: "Audit") -> None:
     """Say what was found, and list the most suspicious interactions."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    for note in found.summary["notes"]:
-        typer.echo(f"- {note}")
+    from recsieve.reporting.tables import say, show
+
+    say(*found.summary["notes"], bullet=True)
     table = Table("user", "item", "noise score", "why", title="the most suspicious interactions")
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
-    Console().print(table)
+    show(table)
     typer.echo("beside noise (hints, not verdicts):")
-    for check in found.summary["checks"].values():
-        typer.echo(f"- {check['sentence']}")
+    say(*(check["sentence"] for check in found.summary["checks"].values()), bullet=True)

@@ -63,15 +63,17 @@ def compare(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))
         return
-    from recsieve.reporting.comparison_tables import summary_rows
-    from recsieve.reporting.tables import rows_table, show
+    from recsieve.reporting.comparison_tables import terminal_rows
+    from recsieve.reporting.tables import rows_table, say, show
 
-    header_row, rows = summary_rows(comparison.result)
+    header_row, rows = terminal_rows(comparison.result)
     show(rows_table(header_row, rows, title=f"{data.name}, test, {config.seeds} seeds"))
-    typer.echo(comparison.answer)
-    for line in comparison.conclusions:
-        typer.echo(f"- {line}")
+    say(comparison.answer)
+    say(*comparison.conclusions, bullet=True)
     typer.echo(f"page: {comparison.page}")
+    say(
+        f"next: look at the page; with --out {folder}, the same command adds seeds or strategies without repeating runs"
+    )
 
 
 def _strategies(text: str | None) -> dict[str, Any] | None:

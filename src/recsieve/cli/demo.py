@@ -16,15 +16,13 @@ def demo(
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.demo import run_demo
     from recsieve.reporting.demo import choice_of, comparison_rows, write_demo_page
-    from recsieve.reporting.tables import rows_table, show
+    from recsieve.reporting.tables import rows_table, say, show
 
     with task_progress() as progress:
         folders = run_demo(out, seed, progress)
     header, rows = comparison_rows(folders)
     show(rows_table(header, rows, title="a simulated shop, clean test"))
-    for line in choice_of(folders["auto"]):
-        typer.echo(f"- {line}")
+    say(*choice_of(folders["auto"]), bullet=True)
     page = write_demo_page(out / "report.html", folders)
-    typer.echo(
-        f"One run each on simulated data: a story, not evidence. Ask `recsieve compare` about your own.\npage: {page}"
-    )
+    say("One run each on simulated data: a story, not evidence. `recsieve compare` asks about your own data.")
+    typer.echo(f"page: {page}\nnext: recsieve describe YOUR-LOG")

@@ -37,34 +37,36 @@ def describe(
     proposal = propose(find_parts(data)["train"], form, **roles)
     named: Columns = columns | {name: proposal.options[name] for name in ("user", "item") if name in proposal.options}
     facts = statistics(load_log(data, k_core=k_core, **named))
-    command = _command(data, columns | proposal.options, k_core)
+    words = _command(data, columns | proposal.options, k_core)
     if as_json:
         looked_at = [asdict(column) for column in proposal.columns]
-        typer.echo(json.dumps({**facts, "columns": looked_at, "command": command}, ensure_ascii=False))
+        typer.echo(json.dumps({**facts, "columns": looked_at, "command": " ".join(words)}, ensure_ascii=False))
         return
+    from recsieve.reporting.tables import say_command
+
     _tell(data, proposal, facts)
-    typer.echo(f"To train on it:\n  {command}")
+    typer.echo("To train on it:")
+    say_command(words)
 
 
 def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
-    from recsieve.reporting.tables import rows_table, show
+    from recsieve.reporting.tables import rows_table, say, show
 
     rows = [(c.name, c.holds, c.distinct, ", ".join(c.examples), c.role) for c in proposal.columns]
     show(rows_table(("column", "holds", "different", "such as", "taken for"), rows, "the first rows"))
     show(rows_table(("", str(data)), [(name.replace("_", " "), value) for name, value in facts.items()]))
-    for reason in proposal.reasons:
-        typer.echo(f"- {reason}")
+    say(*proposal.reasons, bullet=True)
 
 
-def _command(data: Path, options: Mapping[str, Any], k_core: int) -> str:
-    """The words of a training with these options."""
+def _command(data: Path, options: Mapping[str, Any], k_core: int) -> list[str]:
+    """The words of a training with these options, an option and its value as one."""
     words = ["recsieve", "train", _word(str(data))]
     for name in (name for name in COLUMNS if name in options):
         if name == "header":
             words.append("--header" if options[name] else "--no-header")
         else:
-            words += [f"--{name.replace('_', '-')}", _word(str(options[name]))]
-    return " ".join([*words, *(["--k-core", str(k_core)] if k_core else [])])
+            words.append(f"--{name.replace('_', '-')} {_word(str(options[name]))}")
+    return [*words, *([f"--k-core {k_core}"] if k_core else [])]
 
 
 def _word(text: str) -> str:

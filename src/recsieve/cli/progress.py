@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
+from rich.text import Text
 
 from recsieve.progress import Advanced, Progress
-from recsieve.training import Began, Event, Trained, Validated
+from recsieve.training import Event
+from recsieve.training.events import advancing
 
 WIDE = 100  # columns of a terminal from which on there is room for everything
+OFTEN = 15.0  # seconds between the lines that are written where there is no terminal
 
 
 @contextmanager
 def show_progress(before: str) -> Iterator[Progress]:
-    """Draw a bar with an estimate of the time left; until the first report, a line says what is done before.
+    """Draw a bar with the time passed and left; until the first report, a line says what is done before.
 
-    Nothing is left of either, and nothing is written where there is no terminal.
+    Nothing is left of either. Where there is no terminal, as on a pipe or in CI, a plain line is written now and then.
     """
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(console).show
+        return
     bar = Bar(*_columns(wide=console.width >= WIDE), console=console, transient=True, expand=True)
     task = bar.add_task("", total=None, amount="", note="")
     with ExitStack() as preparing, ExitStack() as drawing:
@@ -34,22 +40,53 @@ def show_progress(before: str) -> Iterator[Progress]:
             if not bar.live.is_started:
                 preparing.close()
                 drawing.enter_context(bar)
-            if event.done < bar.tasks[0].completed:  # the next of several
+            if event.done < bar.tasks[0].completed or event.what != bar.tasks[0].description:  # the next of several
                 bar.reset(task)
-            amount, note = _amount(event), event.note
-            bar.update(task, description=event.what, completed=event.done, total=event.total, amount=amount, note=note)
+            bar.update(
+                task, description=event.what, completed=event.done, total=event.total, amount=_amount(event),
+                note=event.note,
+            )  # fmt: skip
 
         yield show
 
 
+class _Lines:
+    """Progress as plain lines: what takes no time says nothing."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.began, self.said = console, time.monotonic(), time.monotonic()
+
+    def show(self, event: Advanced) -> None:
+        now = time.monotonic()
+        if now - self.said >= OFTEN:
+            self.said = now
+            told = ", ".join(filter(None, [_amount(event), f"{_clock(now - self.began)} so far", event.note]))
+            self.console.print(f"{event.what}: {told}", highlight=False, markup=False, soft_wrap=True)
+
+
+class _Times(ProgressColumn):
+    """For how long it has been going on, and how long it will take at most."""
+
+    def render(self, task: Task) -> Text:
+        left = "" if task.time_remaining is None else f", {_clock(task.time_remaining)} left"
+        return Text(f"{_clock(task.elapsed or 0)}{left}", style="progress.elapsed")
+
+
+def _clock(seconds: float) -> str:
+    hours, minutes = int(seconds // 3600), int(seconds // 60) % 60
+    return f"{hours}:{minutes:02}:{int(seconds) % 60:02}" if hours else f"{minutes}:{int(seconds) % 60:02}"
+
+
 def _columns(*, wide: bool) -> list[ProgressColumn]:
-    """What a bar says; where there is no room for all, what is done is shortened first."""
+    """What a bar says; where there is no room for all, how far it is is a share, and what is done is shortened."""
     what = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
-    amount, note = TextColumn("{task.fields[amount]}"), TextColumn("{task.fields[note]}")
-    left = TimeRemainingColumn(table_column=Column(no_wrap=True, min_width=7))
+    amount, note = (
+        TextColumn(f"{{task.fields[{name}]}}", table_column=Column(no_wrap=True)) for name in ("amount", "note")
+    )
+    times = _Times(table_column=Column(no_wrap=True))
     if not wide:
-        return [what, BarColumn(6), amount, left, note]
-    return [what, BarColumn(12), amount, TimeElapsedColumn(), TextColumn("at most"), left, TextColumn("left"), note]
+        return [what, BarColumn(6), TaskProgressColumn(table_column=Column(no_wrap=True)), times, note]
+    return [what, BarColumn(12), amount, times, note]
 
 
 def _amount(event: Advanced) -> str:
@@ -64,19 +101,4 @@ def _amount(event: Advanced) -> str:
 def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callable[[Event], None]]:
     """Draw how many steps are made (training may end sooner, when it stops improving), the loss and the best score."""
     with show_progress(f"{label}: reading and compiling") as show:
-        what, best = label, ""
-
-        def take(event: Event) -> None:
-            nonlocal what, best
-            match event:
-                case Began():
-                    what, best = f"{label} {event.number}/{event.total} {event.name}", ""
-                    show(Advanced(what, 0, 1))
-                case Validated(best=True) if not math.isnan(event.score):
-                    best = f"{criterion} {event.score:.4f}"
-                case Trained():
-                    loss = "" if math.isnan(event.loss) else f"loss {event.loss:.4f}"  # a closed form has none
-                    note = " ".join(filter(None, [loss, best]))
-                    show(Advanced(what, event.step, event.total_steps, "steps", note))
-
-        yield take
+        yield advancing(show, label, criterion)

@@ -58,7 +58,7 @@ class Standing:
         if under_way:
             run = max(under_way, key=lambda run: run.done)
             most = self.seconds(run) / run.done * run.total
-            return f"at most {duration(left * most / self.start.workers)}, less when trainings stop improving"
+            return f"at most {duration(left * most / self.start.workers)} left"
         return "reading and compiling"
 
     def draw(self) -> Group:

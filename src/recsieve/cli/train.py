@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +68,7 @@ def train(
     with join() as group, _following(group, label, chosen.select_by, log, folder) as follow:
         result = train_and_save(
             source, chosen, folder, ks=k or DEFAULT_KS, resume=resume or restarts() > 0, progress=follow, group=group,
-            write_page=write_run_page,
+            write_page=partial(write_run_page, command=shlex.join(["recsieve", *sys.argv[1:]])),
         )  # fmt: skip
     if not group.is_first:
         return
@@ -73,16 +76,17 @@ def train(
         typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))
         return
     from recsieve.reporting.choice import HEADER, choice_lines, choice_rows
-    from recsieve.reporting.tables import metrics_table, rows_table, show
+    from recsieve.reporting.tables import metrics_table, rows_table, say, show
 
     if choice := result.metrics.get("choice"):
         show(rows_table(HEADER, choice_rows(choice)))
-        typer.echo("\n".join(choice_lines(choice)))
+        say(*choice_lines(choice), bullet=True)
     if result.metrics["test"]:
         show(metrics_table(result.metrics["test"], "test, full ranking"))
     else:
-        typer.echo("the test part is empty, so nothing can be said about how good it is: give more interactions.")
+        say("the test part is empty, so nothing can be said about how good it is: give more interactions.")
     typer.echo(f"run folder: {result.folder}\npage: {result.folder / 'report.html'}")
+    typer.echo(f"next: recsieve recommend {shlex.quote(str(result.folder))} --user ID --k 10")
 
 
 @contextmanager

@@ -42,6 +42,7 @@ def tune(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **tuning.result}, ensure_ascii=False))
         return
-    for line in tuning.advice:
-        typer.echo(f"- {line}")
+    from recsieve.reporting.tables import say
+
+    say(*tuning.advice, bullet=True)
     typer.echo(f"page: {tuning.page}\nnext: recsieve compare {folder / 'compare.toml'}")

@@ -22,7 +22,7 @@ MOST_PLACES = 1 << 24  # of lists held at once
 METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Displayed):
     """Metrics of each user, and their means over the users for whom they are defined."""
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
@@ -18,6 +20,8 @@ from recsieve.experiments.pool import Reporter
 from recsieve.experiments.source import DataSource
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
+from recsieve.recommendations.filters import Filters
+from recsieve.recommendations.frame import as_frame
 from recsieve.recommender import DEFAULT_KS, Recommender
 from recsieve.saved_models import settings_of
 from recsieve.settings import Settings
@@ -27,6 +31,9 @@ from recsieve.training.sharded import check_ranks
 
 log = logging.getLogger(__name__)
 
+MOST_FOR_EXAMPLES = 5_000_000  # interactions
+N_EXAMPLES, EXAMPLE_LENGTH = 4, 5
+
 
 @dataclass(frozen=True)
 class RunResult:
@@ -34,6 +41,7 @@ class RunResult:
 
     folder: Path
     metrics: dict[str, Any]
+    examples: pl.DataFrame | None = None  # the lists of a few users, for a look
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def train_and_save(
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
     group: Communicator = SINGLE_PROCESS,
-    write_page: Callable[[Path], object] = lambda folder: None,
+    write_page: Callable[[RunResult], object] = lambda result: None,
 ) -> RunResult:
     """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped.
 
@@ -92,7 +100,7 @@ def train_and_save(
             split = data.load(group)
             result = train_split(split, data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
         if group.is_first:
-            write_page(run.path)
+            write_page(result)
         return result
 
 
@@ -159,7 +167,23 @@ def train_split(
     run.write_metrics(metrics)
     if diverged is not None:
         raise diverged
-    return RunResult(run.path, metrics)
+    return RunResult(run.path, metrics, _examples(recommender, split))
+
+
+def _examples(recommender: Recommender, split: Split) -> pl.DataFrame | None:
+    """What a few users have, and what they are recommended; not of a log so large that a look would take long."""
+    train = split.train
+    if train.group is not SINGLE_PROCESS or len(train) > MOST_FOR_EXAMPLES:
+        return None
+    users = pl.Series(train.user_ids[: train.users.max(initial=-1) + 1]).cast(pl.String).head(N_EXAMPLES).to_list()
+    lists = recommender.ranker().for_users(users, EXAMPLE_LENGTH, Filters())
+    best = as_frame(lists, train.user_ids, train.item_ids).with_columns(pl.col("user", "item").cast(pl.String))
+    has = train.to_frame().select(pl.col("user", "item").cast(pl.String)).filter(pl.col("user").is_in(users))
+    return (
+        has.group_by("user", maintain_order=True)
+        .agg(has=pl.col("item").head(EXAMPLE_LENGTH))
+        .join(best.group_by("user", maintain_order=True).agg(recommended="item"), on="user")
+    )
 
 
 def check_out(run: RunFolder, *, resume: bool) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from recsieve.reporting.colours import CLEAN, NOISE, QUIET
+
 HEIGHT = 220
 MOST_DOTS = 400  # items or users in a chart
-BAR, POINT, AMBER, GREY, BAND = "#4c8bc9", "#d1495b", "#e9a23b", "#8a97a6", "#b9c3ce"
+BAR, POINT, PURPLE, GREY, BAND = CLEAN, NOISE, "#7b61a8", QUIET, "#b9c3ce"
 LOSSES = {
     "middle": "typical",
     "held_out": "this one, by a model that had not seen it",
@@ -114,7 +116,7 @@ def _losses() -> Any:
     """One interaction's losses over the epochs beside typical ones."""
     epoch = alt.X("epoch:Q", title="epoch", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="d"))
     legend = alt.Legend(orient="bottom", columns=2, labelLimit=300, symbolOpacity=1)
-    scale = alt.Scale(domain=list(LOSSES.values()), range=[GREY, POINT, AMBER, BAND])
+    scale = alt.Scale(domain=list(LOSSES.values()), range=[GREY, POINT, PURPLE, BAND])
     colour = alt.Color("kind:N", title=None, scale=scale, legend=legend)
     base = alt.Chart(alt.NamedData(name="values"), width="container", height=180).encode(x=epoch, color=colour)
     layers = [

@@ -10,27 +10,33 @@ import altair as alt
 import polars as pl
 
 from recsieve.files import replacing
+from recsieve.reporting import colours
+from recsieve.reporting.colours import scale
 
 KINDS = {"true_positive_loss": "true positives", "false_positive_loss": "false positives", "loss": "training loss"}
 
 
 def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
-    """The losses of true and false positives along each training (the paper's Figures 3 and 7)."""
-    panels = []
-    for name, history in histories.items():
-        known = [kind for kind in KINDS if kind in history.columns]
-        long = history.select("step", *known).unpivot(index="step", variable_name="kind", value_name="value")
-        long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("value").is_not_nan())
-        panels.append(
-            alt.Chart(alt.Data(values=long.to_dicts()), title=name, width=230, height=220)
-            .mark_line()
-            .encode(
-                x=alt.X("step:Q", title="training step"),
-                y=alt.Y("value:Q", title="loss", scale=alt.Scale(zero=False)),
-                color=alt.Color("kind:N", title=None, scale=alt.Scale(scheme="tableau10")),
-            )
-        )
+    """The losses of true and false positives along each training, side by side (the paper's Figures 3 and 7)."""
+    panels = [loss_lines(history).properties(title=name, width=230) for name, history in histories.items()]
     return alt.hconcat(*panels).resolve_scale(y="shared")
+
+
+def loss_lines(history: pl.DataFrame) -> alt.Chart:
+    """The losses of true and false positives along one training; false positives have the colour of warnings."""
+    known = [kind for kind in KINDS if kind in history.columns]
+    long = history.select("step", *known).unpivot(index="step", variable_name="kind", value_name="value")
+    long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("value").is_not_nan())
+    drawn = {name: colour for name, colour in colours.KINDS.items() if name in long["kind"]}
+    return (
+        alt.Chart(alt.Data(values=long.to_dicts()), height=220)
+        .mark_line()
+        .encode(
+            x=alt.X("step:Q", title="training step"),
+            y=alt.Y("value:Q", title="loss", scale=alt.Scale(zero=False)),
+            color=alt.Color("kind:N", title=None, scale=scale(drawn), legend=alt.Legend(orient="bottom")),
+        )
+    )
 
 
 def fluid(chart: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
     """What was tried and chosen, why, and what denoising is worth, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
     lines = [
-        f"auto fitted {choice['tried']} models ({choice['planned']} plain ones were planned) and chose "
+        f"auto fitted {_models(choice['tried'])} ({choice['planned']} plain ones were planned) and chose "
         f"{chosen['name']}: {choice['reason']}",
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
         + (f"; popularity alone has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
@@ -37,6 +37,26 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
         f"As one plain model: {plain_command(plain['candidate'])}",
     ]
     return lines
+
+
+def _models(count: int) -> str:
+    return "1 model" if count == 1 else f"{count} models"
+
+
+TERMS = {
+    "1−P": "P is the estimated probability that an interaction is noise; 1−P is the weight that it then has, and "
+    "log(1−P) what is added to the score of a pair.",
+    "log popularity": "The number before log popularity is γ: above 0 the ranking favours popular items, below 0 rare "
+    "ones.",
+    "change": "Change is the relative difference to the best plain model on validation, user by user; ± is its "
+    "standard error, and p how often chance alone would make as large a difference.",
+}
+
+
+def choice_terms(choice: Mapping[str, Any]) -> list[str]:
+    """What the terms mean that occur in the table of candidates."""
+    names = " ".join(str(row[0]) for row in choice_rows(choice))
+    return [text for term, text in TERMS.items() if term == "change" or term in names]
 
 
 def _worth_of_denoising(choice: Mapping[str, Any]) -> str:

@@ -20,11 +20,10 @@ from recsieve.reporting.comparison_charts import (
     selection_panels,
     validation_panels,
 )
-from recsieve.reporting.comparison_tables import detection_rows, full_rows
+from recsieve.reporting.comparison_tables import PLAIN, detection_rows, full_rows
 from recsieve.reporting.page import Section, write_page
 
 RESULT = "comparison.json"
-PLAIN = "plain model"  # the role of models that are there to be held against, with a row in the table alone
 
 
 def write_comparison_page(folder: Path) -> Path:
@@ -33,7 +32,7 @@ def write_comparison_page(folder: Path) -> Path:
     panels = comparison_panels(result, folder / "tables")
     for name, charts in panels.items():
         for panel, chart in charts.items():
-            ending = "" if len(charts) == 1 else "-" + re.sub(r"\W+", "-", panel)
+            ending = "" if len(charts) == 1 else "-" + re.sub(r"\W+", "-", panel).strip("-")
             write_chart(chart, folder / "charts" / f"{name}{ending}.png")
     config = result["config"]
     subtitle = (

@@ -8,13 +8,16 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-VERDICTS = {"better": "#2a9d5c", "worse": "#d1495b", "no difference found": "#8a97a6"}
+from recsieve.reporting import colours
+from recsieve.reporting.colours import QUIET, VERDICTS, scale, strategy_colours
+
 CRITERIA = {"noisy": "noisy validation", "clean": "clean validation (oracle)", "test": "test (oracle)"}
 KINDS = {"true_positive_loss": "true positives", "false_positive_loss": "false positives"}
 FOUND = {"roc_auc": "ROC AUC", "average_precision": "average precision", "precision": "precision", "recall": "recall"}
 EPOCHS = [1, 2, 3, 5, 10, 20, 50, 100]  # at which detection is measured
 WIDTH, HEIGHT = 420, 260
 MOST_PANELS = 6
+MOST_OF_LOSSES = 2  # models and noises, with a panel for each strategy
 
 Panels = dict[str, Any]  # charts of altair, by the name of the panel
 
@@ -42,7 +45,7 @@ def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
     strategy = alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190))
     colour = alt.Color(
         "verdict:N", title=None, legend=alt.Legend(orient="bottom"),
-        scale=alt.Scale(domain=list(VERDICTS), range=list(VERDICTS.values())),
+        scale=scale(VERDICTS),
     )  # fmt: skip
     tooltip: list[Any] = [
         "strategy:N", "verdict:N", _percent("change", "change %"), _percent("low", "from %"), _percent("high", "to %"),
@@ -52,7 +55,7 @@ def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
     change = f"change of {metric}, %"
     interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=change), x2="high:Q")
     point = base.mark_point(filled=True, size=90, opacity=1).encode(x="change:Q")
-    plain = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#8a97a6").encode(x="zero:Q")
+    plain = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color=QUIET).encode(x="zero:Q")
     return alt.layer(plain, interval, point).properties(title=title, width=WIDTH, height=28 * max(len(rows), 3))
 
 
@@ -74,7 +77,7 @@ def _against_noise(values: list[dict[str, Any]], metric: str, title: str) -> Any
     picked = alt.selection_point(fields=["strategy"], bind="legend")
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X("rate:Q", title="share of noise, %"),
-        color=_strategy_colour(),
+        color=_strategy_colour(entry["strategy"] for entry in values),
         opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
     )
     metric_axis = alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False))
@@ -106,7 +109,7 @@ def _validations(table: pl.DataFrame, criteria: list[str], metric: str, title: s
         .encode(
             x=alt.X("epoch:Q", title="epoch"),
             y=alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False)),
-            color=_strategy_colour(),
+            color=_strategy_colour(table["strategy"]),
             opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
             tooltip=["strategy:N", alt.Tooltip("epoch:Q", format=".0f"), alt.Tooltip("value:Q", format=".4f")],
         )
@@ -116,31 +119,36 @@ def _validations(table: pl.DataFrame, criteria: list[str], metric: str, title: s
 
 
 def loss_panels(losses: pl.DataFrame) -> Panels:
-    """The losses of true and false positives along the training of each strategy, where it is known which is which."""
+    """The losses of true and false positives along each training, where it is known which is which: a panel each."""
     if "false_positive_loss" not in losses.columns:
         return {}
     known = losses.filter(pl.col("false_positive_loss").is_not_null(), pl.col("role") != "oracle")
     long = known.unpivot(
         on=list(KINDS), index=["noise", "model", "strategy", "epoch"], variable_name="kind", value_name="value"
     ).with_columns(pl.col("kind").replace(KINDS))
-    return {name: _losses(panel.drop("noise", "model"), name) for name, panel in _frames(long).items() if panel.height}
+    return {
+        f"{strategy} ({name})": _losses(part, f"{strategy} ({name})", [panel["value"].min(), panel["value"].max()])
+        for name, panel in list(_frames(long).items())[:MOST_OF_LOSSES]
+        for (strategy,), part in panel.partition_by("strategy", as_dict=True, maintain_order=True).items()
+    }
 
 
-def _losses(table: pl.DataFrame, title: str) -> Any:
-    picked = alt.selection_point(fields=["strategy"], bind="legend")
+def _losses(table: pl.DataFrame, title: str, domain: list[Any]) -> Any:
+    """The same range of losses for all strategies, so that panels can be compared."""
     return (
-        alt.Chart(_data(table), title=title, width=WIDTH, height=HEIGHT)
+        alt.Chart(_data(table.select("kind", "epoch", "value")), title=title, width=WIDTH, height=HEIGHT - 60)
         .mark_line()
         .encode(
             x=alt.X("epoch:Q", title="epoch"),
-            y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(zero=False)),
-            color=_strategy_colour(),
-            strokeDash=alt.StrokeDash("kind:N", title=None, legend=_legend()),
-            opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
-            tooltip=["strategy:N", "kind:N", "epoch:Q", alt.Tooltip("value:Q", format=".4f")],
+            y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(domain=domain)),
+            color=alt.Color("kind:N", title=None, scale=_kinds(), legend=_legend()),
+            tooltip=["kind:N", "epoch:Q", alt.Tooltip("value:Q", format=".4f")],
         )
-        .add_params(picked)
     )
+
+
+def _kinds() -> alt.Scale:
+    return scale({kind: colours.KINDS[kind] for kind in KINDS.values()})
 
 
 def selection_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
@@ -189,7 +197,7 @@ def _detection(table: pl.DataFrame, title: str) -> Any:
         .encode(
             x=alt.X("epoch:Q", title="epoch", scale=alt.Scale(type="log"), axis=alt.Axis(values=EPOCHS)),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-            color=_strategy_colour(),
+            color=_strategy_colour(table["strategy"]),
             opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
             tooltip=["strategy:N", "epoch:Q", alt.Tooltip("value:Q", format=".3f")],
         )
@@ -218,8 +226,8 @@ def panel_name(model: str, noise: str) -> str:
     return f"{model}, {noise} noise"
 
 
-def _strategy_colour() -> alt.Color:
-    return alt.Color("strategy:N", title=None, sort=None, scale=alt.Scale(scheme="tableau10"), legend=_legend())
+def _strategy_colour(names: Iterable[str]) -> alt.Color:
+    return alt.Color("strategy:N", title=None, sort=None, scale=scale(strategy_colours(names)), legend=_legend())
 
 
 def _legend() -> alt.Legend:

@@ -12,6 +12,7 @@ Table = tuple[list[str], list[list[Any]]]  # a header and rows
 
 MORE = {"recall@20": "Recall@20", "recall@50": "Recall@50", "false_positives_recommended@20": "noise shown @20",
         "coverage@20": "coverage @20"}  # fmt: skip
+PLAIN = "plain model"  # the role of models that are there to be held against
 GROUPS = ("head items", "tail items", "low activity", "medium activity", "high activity")
 BEATEN = {"better": "yes", "worse": "worse", "no difference found": "not shown"}
 
@@ -22,6 +23,23 @@ def summary_rows(result: Mapping[str, Any]) -> Table:
     header = [*where, "strategy", "verdict", "change", "95 % interval", metric]
     return header, [
         [*_start(row, where), *_judged(row), mean_and_spread(row["metrics"][metric])] for row in result["rows"]
+    ]
+
+
+def terminal_rows(result: Mapping[str, Any]) -> Table:
+    """The summary in 80 columns: a plain model is its own strategy, and percent signs stand in the header."""
+    metric, rows = result["config"]["metric"], result["rows"]
+    models = {row["model"] for row in rows if row["role"] != PLAIN}
+    where = [*(["noise"] if "noise" in _where(rows) else []), *(["model"] if len(models) > 1 else [])]
+    header = [*where, "strategy", "verdict", "change, %", "95 % interval", metric]
+    return header, [
+        [
+            *(row[name] for name in where),
+            row["model"] if row["role"] == PLAIN else row["strategy"],
+            *(cell.replace("\u00a0%", "") for cell in _judged(row)),
+            mean_and_spread(row["metrics"][metric]).replace("\u00a0", ""),
+        ]
+        for row in rows
     ]
 
 
@@ -76,7 +94,7 @@ def _start(row: Row, where: Sequence[str]) -> list[str]:
 def _judged(row: Row) -> list[str]:
     if "against_baseline" not in row:
         best = "best " if row.get("best_plain") else ""
-        return [f"({best}plain model)" if row["role"] == "plain model" else "(baseline)", "", ""]
+        return [f"({best}plain model)" if row["role"] == PLAIN else "(baseline)", "", ""]
     judged = row["against_baseline"]
     low, high = (percent(bound) for bound in judged["interval"])
     interval = low.removesuffix("\u00a0%") + f"\u00a0…\u00a0{high}"

@@ -1,7 +1,9 @@
-"""Results as tables for a terminal."""
+"""Results as tables and sentences for a terminal."""
 
 from __future__ import annotations
 
+import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,10 +12,46 @@ from rich.table import Table
 
 from recsieve.display import metric_rows
 
+PIPE = 160  # columns of what is no terminal: a file or a log of CI has room, and wrapped cells are hard to search
+
+
+def output() -> Console:
+    """Standard output, as wide as the terminal, or as COLUMNS says."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=PIPE)
+
 
 def show(table: Table) -> None:
     """Put a table on standard output."""
-    Console().print(table)
+    output().print(table)
+
+
+def say(*lines: str, bullet: bool = False) -> None:
+    """Put sentences on standard output: between words where a terminal ends, one line each on a pipe."""
+    console = output()
+    first, next_ones = ("- ", "  ") if bullet else ("", "")
+    for line in lines:
+        if console.is_terminal:
+            line = textwrap.fill(
+                line, console.width, initial_indent=first, subsequent_indent=next_ones, break_long_words=False,
+                break_on_hyphens=False,
+            )  # fmt: skip
+        else:
+            line = first + line
+        console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def say_command(words: Sequence[str], indent: str = "  ") -> None:
+    """Put a command on standard output, over several lines that a shell takes as one where a terminal is narrow."""
+    console = output()
+    lines = [indent]
+    for word in words:
+        if console.is_terminal and len(lines[-1]) + len(word) > console.width - 3 and lines[-1].strip():
+            lines[-1] += "\\"
+            lines.append(indent * 2)
+        lines[-1] += f"{word} "
+    for line in lines:
+        console.print(line.rstrip(), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def metrics_table(metrics: Mapping[str, float | None], title: str) -> Table:
@@ -36,8 +74,8 @@ def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str 
 
 
 def numeric(cell: Any) -> bool:
-    """Whether a cell is a number, or text that begins like one, so that it stands to the right."""
-    return not isinstance(cell, str) or cell.startswith(tuple("0123456789+−"))
+    """Whether a cell is a number, or text that begins like one, so that it stands to the right; a list is none."""
+    return not isinstance(cell, str) or (cell.startswith(tuple("0123456789+−")) and ", " not in cell)
 
 
 def number(value: float | None) -> str:

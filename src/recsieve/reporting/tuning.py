@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from recsieve.reporting import colours
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.page import Section, write_page
 
@@ -75,7 +76,7 @@ def _shown(value: float | str) -> str:
 def option_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
     """The validation score of each trial against each option."""
     panels = {}
-    strategies = alt.Scale(domain=trials["strategy"].unique(maintain_order=True).to_list(), scheme="tableau10")
+    strategies = colours.scale(colours.strategy_colours(trials["strategy"]))
     for option in (name for name in trials.columns if name not in OTHERS):
         title = TITLES.get(option, option)
         known = trials.filter(pl.col(option).is_not_null(), pl.col("score").is_not_null())

@@ -1,6 +1,10 @@
 """What a fitting tells of its course."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from recsieve.progress import Advanced, Progress
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,22 @@ class Began:
 
 
 Event = Trained | Validated | Began
+
+
+def advancing(show: Progress, label: str, criterion: str = "ndcg@20") -> Callable[[Event], None]:
+    """Show a fitting, or several in turn, as steps made, with the loss and the best score as a note."""
+    what, best = label, ""
+
+    def take(event: Event) -> None:
+        nonlocal what, best
+        match event:
+            case Began():
+                what, best = f"{label} {event.number}/{event.total} {event.name}".strip(), ""
+                show(Advanced(what, 0, 1))
+            case Validated(best=True) if not math.isnan(event.score):
+                best = f"{criterion} {event.score:.4f}"
+            case Trained():
+                loss = "" if math.isnan(event.loss) else f"loss {event.loss:.4f}"  # a closed form has none
+                show(Advanced(what, event.step, event.total_steps, "steps", " ".join(filter(None, [loss, best]))))
+
+    return take

@@ -1,0 +1,95 @@
+"""What people see: nothing cut off at 80 columns, plain lines where there is no terminal."""
+
+import io
+import shlex
+
+import pytest
+from rich.console import Console
+
+from recsieve.cli import progress as shown
+from recsieve.cli.progress import show_progress
+from recsieve.progress import Advanced
+from recsieve.reporting import tables
+from recsieve.reporting.tables import output, rows_table, say, say_command, show
+
+SENTENCE = "auto fitted 12 models and chose ease, l2 500: nothing else was convincingly better than it on validation."
+
+
+def terminal(width: int) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, no_color=True, legacy_windows=False)
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """A function that lets output go to a terminal of some width, which it gives."""
+
+    def take(width):
+        console = terminal(width)
+        monkeypatch.setattr(tables, "output", lambda: console)
+        return console
+
+    return take
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_terminal_ends_lines_between_words(on_terminal, width):
+    console = on_terminal(width)
+    say(SENTENCE, bullet=True)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert " ".join(line.strip() for line in lines) == f"- {SENTENCE}"
+
+
+def test_on_a_pipe_a_sentence_is_a_line_and_a_table_is_not_folded(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    say(SENTENCE, bullet=True)
+    show(rows_table(["candidate", "reason"], [["ease", SENTENCE]]))
+    written = capsys.readouterr().out
+    assert written.splitlines()[0] == f"- {SENTENCE}"
+    assert SENTENCE in written.split("\n", 1)[1]
+    assert "\x1b" not in written
+
+
+def test_columns_of_the_environment_are_respected(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert output().width == 100
+
+
+def test_no_colour_is_respected(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert output().no_color
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_bar_says_what_how_far_and_how_long_in_one_line(monkeypatch, width):
+    console = terminal(width)
+    monkeypatch.setattr(shown, "Console", lambda stderr: console)
+    with show_progress("reading") as progress:
+        progress(Advanced("gmf truncated", 264, 528, "steps", "loss 0.4366 ndcg@20 0.2586"))
+    drawn = [line for line in console.file.getvalue().splitlines() if "truncated" in line]
+    assert drawn
+    for part in ("gmf truncated", "50%" if width == 80 else "264/528 steps", "0:00", "loss 0.4366 ndcg@20 0.2586"):
+        assert part in drawn[-1]
+
+
+def test_where_there_is_no_terminal_progress_is_a_plain_line_now_and_then(monkeypatch):
+    console = Console(file=io.StringIO(), force_terminal=False, width=40)
+    monkeypatch.setattr(shown, "Console", lambda stderr: console)
+    moments = iter([0.0, 0.0, 1.0, 95.0, 96.0])
+    monkeypatch.setattr(shown.time, "monotonic", lambda: next(moments))
+    with show_progress("reading") as progress:
+        for step in (1, 50, 51):
+            progress(Advanced("gmf", step, 100, "steps", "loss 0.5"))
+    assert console.file.getvalue() == "gmf: 50/100 steps, 1:35 so far, loss 0.5\n"
+
+
+def test_a_command_that_is_too_long_for_a_terminal_stays_one_command(on_terminal):
+    console = on_terminal(40)
+    say_command(["recsieve", "train", "shop/train.parquet", "--user user", "--false-positive 'rating < 3'"])
+    written = console.file.getvalue()
+    assert max(map(len, written.splitlines())) <= 40
+    assert shlex.split(written.replace("\\\n", "")) == [
+        "recsieve", "train", "shop/train.parquet", "--user", "user", "--false-positive", "rating < 3",
+    ]  # fmt: skip
