@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.ranks import NETWORKS
+from benchmarks.ranks import NETWORKS, STRATEGIES
 from recsieve import Recommender, split_interactions
 from recsieve.data.sharing import share_out
-from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, GroupError
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +46,7 @@ def assert_same(runs, others):
 def test_steps_with_every_strategy_are_those_of_one_rank(run_on, n_ranks, steps):
     options = "--steps", steps, "--models", "gmf", "neumf", "cdae"
     runs = run_on(1, *options)
-    assert len(runs) == 3 * len(DENOISERS)
+    assert len(runs) == 3 * len(STRATEGIES)
     assert_same(runs, run_on(n_ranks, *options))
 
 
@@ -56,7 +55,7 @@ def test_one_process_with_kernels_of_its_own_has_the_losses_and_metrics_of_two_r
         [sys.executable, "-m", "benchmarks.ranks", tmp_path / "1.json", "--steps", "12"], cwd=ROOT, check=True
     )
     runs = json.loads((tmp_path / "1.json").read_text())["runs"]
-    assert len(runs) == len(NETWORKS) * len(DENOISERS)
+    assert len(runs) == len(NETWORKS) * len(STRATEGIES)
     assert_same(runs, run_on(2, "--steps", 12))
 
 
