@@ -79,7 +79,9 @@ class Settings(TrainingPlan, Common):
     denoiser: str = Field(
         default=AUTO,
         description="auto (chosen on validation), keep-all (plain training), truncated (T-CE), reweighted (R-CE), "
-        "random-drop, least-popular-drop, negative-feedback (NR: told what was regretted), or one of a plug-in. "
+        "eard, udt, dcf, pld, truncated-by-owner, reweighted-by-owner, random-drop, least-popular-drop, "
+        "negative-feedback (NR: told what was regretted), fine-tuning and warm-up (told what was not), or one of a "
+        "plug-in. "
         "[auto; keep-all where a model is named]",
     )
     denoiser_options: Options = {}

@@ -79,4 +79,4 @@ class Redraw(Stepper):
         if batch.weights is not None and self._data.weight is not None:
             changed["weights"] = torch.from_numpy(self._data.weight[ids.numpy()])
         columns = {name: getattr(batch, name).index_copy(0, heads, values) for name, values in changed.items()}
-        return replace(batch, **columns)  # type: ignore[arg-type]
+        return replace(batch, **columns)
