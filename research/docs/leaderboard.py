@@ -48,7 +48,7 @@ def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) ->
         _changes(cells),
         _save_chart(cells, path.parent / "images"),
         "## Levels",
-        "NDCG@20 on the test of each model without denoising, and of strong plain models beside it: a gain is not yet a "
+        "NDCG@20 on the test of each model without denoising, and of strong plain models beside it: a gain is not a "
         "good recommender.",
         _levels(cells),
         "## What they cost",

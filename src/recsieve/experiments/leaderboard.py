@@ -33,6 +33,8 @@ class BoardModel(BaseModel):
 
     model_config = _STRICT
 
+    model: str | None = None  # None: the one that it is called after
+    only: list[str] = []  # of the board's strategies; empty: all
     model_options: Options = {}
     settings: dict[str, int | float | str | Options] = {}  # of all its trainings: objective, negatives, batch_size, …
     strategies: dict[str, Strategy] = {}  # beside those that are tuned, as they are
@@ -107,26 +109,27 @@ def run_cell(
     controls. Each strategy has as many trials for its own options.
     """
     model, noise = board.models[cell.model], board.noise.get(cell.data, Noise())
+    name, strategies = model.model or cell.model, [one for one in strategies if one in (model.only or strategies)]
     noisy, folder, shared = with_noise(split, noise), out / cell.name, {**board.settings, **model.settings}
 
-    def tune(name: str, given: dict[str, Any]) -> dict[str, Any]:
-        config = _tuning(board, cell.model, shared, given, workers)
+    def tune(what: str, given: dict[str, Any]) -> dict[str, Any]:
+        config = _tuning(board, name, shared, given, workers)
         if not config.strategies:
             return {}
-        made = run_tuning(config, folder / name, split=noisy, command=command, progress=progress)
+        made = run_tuning(config, folder / what, split=noisy, command=command, progress=progress)
         return {entry["denoiser"]: entry for entry in made["strategies"]}
 
     plain = tune("plain", {"strategies": [PLAIN], "model_options": model.model_options}).get(PLAIN, {})
-    best = {name: plain[name] for name in ("model_options", "learning_rate") if name in plain}
+    best = {key: plain[key] for key in ("model_options", "learning_rate") if key in plain}
     best.setdefault("model_options", model.model_options)
-    tuned = tune("tuned", {"strategies": [name for name in strategies if name != PLAIN], **best})
+    tuned = tune("tuned", {"strategies": [one for one in strategies if one != PLAIN], **best})
     comparison = make_config(
         {
-            **{name: value for name, value in best.items() if name == "learning_rate"},
+            **{key: value for key, value in best.items() if key == "learning_rate"},
             **shared,
-            "models": [cell.model],
-            "model_options": {cell.model: best["model_options"]},
-            "strategies": _contenders(cell.model, strategies, tuned, model.strategies),
+            "models": [name],
+            "model_options": {name: best["model_options"]},
+            "strategies": _contenders(name, strategies, tuned, model.strategies),
             "noise": [noise],
             "seeds": board.seeds,
             "workers": workers,
