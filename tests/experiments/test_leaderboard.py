@@ -15,6 +15,12 @@ settings = { epochs = 2, batch_size = 64, metric = "ndcg@5" }
 model_options = { factors = 4 }
 strategies = { "CE, trimmed" = { denoiser = "keep-all", select_by = "trimmed-loss" } }
 
+[models.gmf-square]
+model = "gmf"
+only = ["keep-all", "truncated"]
+model_options = { factors = 4 }
+settings = { objective = "square" }
+
 [models.ials]
 model_options = { factors = 4, alpha0 = 0.1, l2 = 0.01 }
 
@@ -74,6 +80,12 @@ def test_a_newcomer_gets_its_row_and_nothing_else_is_run_again(run, tmp_path):
 def test_a_model_takes_only_the_strategies_that_make_sense_for_it(run):
     assert {row["strategy"] for row in run(model="ials")["rows"] if row["model"] == "ials"} >= {"keep-all", "truncated"}
     assert "eard" not in {row["strategy"] for row in run(model="ials")["rows"]}
+
+
+def test_a_model_may_come_twice_with_other_settings_and_only_some_strategies(run):
+    result = run(model="gmf-square")
+    assert result["config"]["objective"] == "square"
+    assert {row["strategy"] for row in result["rows"] if row["role"] in ("baseline", "strategy")} == {"CE", "T-CE"}
 
 
 def test_noise_is_put_into_a_data_set_that_asks_for_it(run):
