@@ -68,7 +68,9 @@ class Redraw(Stepper):
         within = torch.arange(int(lengths[of].sum())) - begins.repeat_interleave(lengths[of])
         rows = batch.take(heads[of].repeat_interleave(lengths[of]) + within)
         tried = self._with(rows, begins, candidates.reshape(-1))
+        self._model.eval()  # nothing is left out of the vectors or profiles of those that are only looked at
         found = self._model.losses(tried, self._loss.objective)
+        self._model.train()
         all_rows = torch.full((len(tried),), torch.nan)
         all_rows[slice(None) if found.rows is None else found.rows] = found.judged.detach()
         return all_rows[begins].reshape(n, k)
