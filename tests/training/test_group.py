@@ -86,6 +86,28 @@ def test_a_run_that_was_stopped_goes_on_with_another_number_of_ranks(small_data,
         assert again_metrics == pytest.approx(metrics, abs=1e-4)
 
 
+@pytest.mark.parametrize("denoiser", ["eard", "udt", "dcf", "truncated-by-owner", "reweighted-by-owner"])
+def test_a_strategy_with_a_memory_has_the_same_losses_on_two_ranks(small_data, in_ranks, denoiser):
+    data = small_data()
+    settings = {"epochs": 4, "batch_size": 32, "learning_rate": 0.02, "model_options": {"factors": 4}}
+
+    def fit(group):
+        parts = split_interactions(share_out(data, group), seed=0)
+        return Recommender("gmf", denoiser, **settings).fit(parts).history["loss"].to_numpy()
+
+    (alone,), together = in_ranks(1, fit), in_ranks(2, fit)
+    for losses in together:
+        np.testing.assert_allclose(losses, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("denoiser", ["pld", "fine-tuning"])
+def test_a_strategy_that_chooses_among_interactions_is_refused_in_a_group(small_data, in_ranks, denoiser):
+    options = {"phase_epochs": 1} if denoiser == "fine-tuning" else {}
+    strategy = {"denoiser_options": options, "epochs": 2}
+    with pytest.raises(ConfigError, match="only one process"):
+        in_ranks(2, lambda group: Recommender("gmf", denoiser, **strategy).fit(share_out(small_data(), group)))
+
+
 def test_auto_is_refused_in_a_group(small_data, in_ranks):
     data = small_data()
     with pytest.raises(ConfigError, match="auto chooses in one process"):
