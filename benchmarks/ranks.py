@@ -33,6 +33,7 @@ from recsieve.training.steps import Engine
 BATCH_SIZE, NEGATIVES, METRICS = 64, 2, ("recall@10", "ndcg@10", "coverage@10")
 TABLE_LEARNING_RATE = 0.05
 NETWORKS = ("gmf", "neumf", "cdae", "nmtr")  # those that were measured before others came
+STRATEGIES = ("keep-all", "truncated", "reweighted", "random-drop", "least-popular-drop", "negative-feedback")
 
 
 def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Interactions, Interactions]:
@@ -93,7 +94,7 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="+")
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--models", nargs="+", default=NETWORKS, choices=NETWORKS)
-    parser.add_argument("--strategies", nargs="+", default=list(DENOISERS), choices=DENOISERS)
+    parser.add_argument("--strategies", nargs="+", default=STRATEGIES, choices=DENOISERS)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--shard-tables", action="store_true")

@@ -28,7 +28,15 @@ REAL_DATA = {
     "yelp": "yelp-paper-part",
 }
 # These train again and again, and have tests of their own: here they only have to know the options that they are given.
-LONG_COMMANDS = ("demo", "audit", "paper", "compare", "tune", "serve")  # the last goes on until it is stopped
+LONG_COMMANDS = (
+    "demo",
+    "audit",
+    "paper",
+    "compare",
+    "tune",
+    "leaderboard",
+    "serve",
+)  # the last goes on until it is stopped
 
 
 def name_of(page: Path) -> str:

@@ -22,13 +22,16 @@ from recsieve.sampling.sampler import too_small_batch
 from recsieve.settings import (
     AUTO,
     CUSTOM,
+    TRIMMED,
     AutoOptions,
     Settings,
     auto_options,
     first_problem,
+    is_loss,
     parse_criterion,
     parse_duration,
     setting_names,
+    trimmed_share,
     usual_denoiser,
 )
 from recsieve.training.sharded import check_shardable
@@ -48,7 +51,9 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     elif settings.denoiser not in (*DENOISERS, CUSTOM):
         known = [*DENOISERS, AUTO]
         raise ConfigError(f"there is no denoiser '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
-    if settings.select_by != "own-loss":
+    if settings.select_by.startswith(TRIMMED):
+        trimmed_share(settings.select_by)
+    elif not is_loss(settings.select_by):
         parse_criterion(settings.select_by)
     if settings.model == AUTO:
         _check_auto(settings)

@@ -17,7 +17,7 @@ from recsieve.evaluation.groups import some_users
 from recsieve.memory import free_memory, gigabytes
 from recsieve.models import MODELS, Fitting, Learner, Model, Run
 from recsieve.objectives import make_objective
-from recsieve.settings import AUTO, CUSTOM, Settings, parse_criterion
+from recsieve.settings import AUTO, CUSTOM, TRIMMED, Settings, parse_criterion, trimmed_share
 from recsieve.training.gradient import require_noise_labels
 from recsieve.training.learner import GradientLearner
 
@@ -37,7 +37,7 @@ def check_possible(settings: Settings, split: Split) -> None:
     told: list[type] = [] if settings.model in (AUTO, CUSTOM) else [MODELS[settings.model]]
     if settings.denoiser not in (AUTO, CUSTOM):
         told.append(DENOISERS[settings.denoiser])
-    if any(getattr(kind, "uses_noise_labels", False) for kind in told):
+    if any(getattr(kind, name, False) for kind in told for name in ("uses_noise_labels", "uses_clean_labels")):
         require_noise_labels(train)
     _require_memory(settings, split)
     if settings.select_by.startswith("clean-") and validation.total():
@@ -116,6 +116,9 @@ def criterion(settings: Settings, split: Split) -> Callable[[Fitting], float]:
         return lambda fitting: float(fitting.step)
     if settings.select_by == "own-loss":
         return lambda fitting: -fitting.validation_loss(validation)
+    if settings.select_by.startswith(TRIMMED):
+        share = trimmed_share(settings.select_by)
+        return lambda fitting: -fitting.trimmed_loss(validation, share)
     metric, k, clean = parse_criterion(settings.select_by)
     if clean:
         validation = validation.take(~validation.is_false_positive)

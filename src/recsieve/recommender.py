@@ -36,7 +36,7 @@ from recsieve.recommendations.ranker import Ranker
 from recsieve.refitting import refit, take_up
 from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
 from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
-from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, parse_criterion, parse_duration
+from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, is_loss, parse_criterion, parse_duration
 from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
@@ -244,7 +244,7 @@ class Recommender(Displayed):
             validate = unless_solved(criterion(part.settings, data))
             return part.fit(data, progress=progress, checkpoint=path, resume=going_on, validate=validate)
 
-        k = 20 if settings.select_by == "own-loss" else parse_criterion(settings.select_by)[1]
+        k = 20 if is_loss(settings.select_by) else parse_criterion(settings.select_by)[1]
         options = auto_options(settings.denoiser_options)
         search = Search(split, options, k, settings.seed, fit, folder=folder, progress=progress)
         return (search.again() if resume else None) or search.run(self._plan(split, folder, resume=resume))

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from recsieve.errors import ConfigError, did_you_mean
 
 CUSTOM = "custom"  # a model or strategy of the user's own, given as an object: it has no name to be made from
+TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of positives
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
 Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
@@ -53,11 +54,12 @@ class Common(Budget):
     """What all trainings of a study have in common, so that none is favoured."""
 
     objective: str = Field(
-        default="bce", description="bce, square or hinge of each pair; bpr or softmax against negatives."
+        default="bce", description="bce, square or hinge of each pair; bpr, softmax or bsl against negatives."
     )
     objective_options: Options = {}
     select_by: str = Field(
-        default="ndcg@20", description="What decides which weights are kept: ndcg@20, clean-ndcg@20, own-loss, …."
+        default="ndcg@20",
+        description="What decides which weights are kept: ndcg@20, clean-ndcg@20, own-loss, trimmed-loss, ….",
     )
     patience: Positive = Field(default=10, description="Stop after this many validations without progress.")
     validation_users: Positive | None = Field(
@@ -77,7 +79,9 @@ class Settings(TrainingPlan, Common):
     denoiser: str = Field(
         default=AUTO,
         description="auto (chosen on validation), keep-all (plain training), truncated (T-CE), reweighted (R-CE), "
-        "random-drop, least-popular-drop, negative-feedback (NR: told what was regretted), or one of a plug-in. "
+        "eard, udt, dcf, pld, truncated-by-owner, reweighted-by-owner, random-drop, least-popular-drop, "
+        "negative-feedback (NR: told what was regretted), fine-tuning and warm-up (told what was not), or one of a "
+        "plug-in. "
         "[auto; keep-all where a model is named]",
     )
     denoiser_options: Options = {}
@@ -130,9 +134,26 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
         raise ConfigError(
             f"select_by is '{select_by}', but it says which of the models along the way is kept: give a metric on the "
-            "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), or 'own-loss'."
+            "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), 'own-loss' or "
+            "'trimmed-loss'."
         )
     return metric, int(k), clean
+
+
+def is_loss(select_by: str) -> bool:
+    """Whether a loss selects, and not a metric."""
+    return select_by == "own-loss" or select_by.startswith(TRIMMED)
+
+
+def trimmed_share(select_by: str) -> float:
+    """The share of the validation positives that "trimmed-loss" (a tenth) or "trimmed-loss@0.2" leaves out."""
+    share = select_by.removeprefix(TRIMMED).removeprefix("@") or "0.1"
+    if not re.fullmatch(r"0(\.[0-9]{1,6})?", share) or select_by == f"{TRIMMED}@":
+        raise ConfigError(
+            f"select_by is '{select_by}', but the largest losses of a share of the validation positives are left out: "
+            "give a number from 0 to below 1, e.g. 'trimmed-loss@0.1'."
+        )
+    return float(share)
 
 
 def parse_duration(text: str | float) -> float:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from recsieve.errors import ConfigError
-from recsieve.objectives import BCE, BPR, Hinge, Softmax, Square, make_objective
+from recsieve.objectives import BCE, BPR, BSL, Hinge, Softmax, Square, make_objective
 
 POINTWISE = {
     BCE(): lambda s, y: -(y * s.sigmoid().log() + (1 - y) * (1 - s.sigmoid()).log()),
@@ -15,6 +15,8 @@ PAIRWISE = {
     BPR(): lambda p, n: -(p[:, None] - n).sigmoid().log().mean(1),
     Softmax(): lambda p, n: -(p.exp() / (p.exp() + n.exp().sum(1))).log(),
     Softmax(0.2): lambda p, n: -((p / 0.2).exp() / ((p / 0.2).exp() + (n / 0.2).exp().sum(1))).log(),
+    BSL(): lambda p, n: -(p.exp() / n.exp().sum(1) ** 1.1).log(),
+    BSL(0.2, 1.3): lambda p, n: -((p / 0.2).exp() / (n / 0.2).exp().sum(1) ** 1.3).log(),
 }
 
 
@@ -58,6 +60,10 @@ def test_cross_entropy_takes_labels_between_0_and_1():
 def test_an_impossible_temperature_says_what_to_give(temperature):
     with pytest.raises(ConfigError, match="give a number above 0"):
         make_objective("softmax", {"temperature": temperature})
+    with pytest.raises(ConfigError, match="give a number above 0"):
+        make_objective("bsl", {"temperature": temperature})
+    with pytest.raises(ConfigError, match="give a number above 0"):
+        make_objective("bsl", {"power": temperature})
 
 
 def test_an_unknown_name_or_option_is_answered_with_a_close_one():

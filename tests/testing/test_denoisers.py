@@ -12,9 +12,9 @@ class DropsNegatives(KeepAll):
         return (batch.losses < 2).float()
 
 
-class AboveOne(KeepAll):
+class BelowZero(KeepAll):
     def weights(self, batch):
-        return 1 + batch.losses
+        return 1 - batch.losses
 
 
 class First(KeepAll):
@@ -123,7 +123,7 @@ def test_a_strategy_that_keeps_its_memory_passes(kind):
     ("kind", "promise"),
     [
         (DropsNegatives, "negatives are never dropped"),
-        (AboveOne, "from 0 to 1"),
+        (BelowZero, "weights are finite numbers from 0 on"),
         (First, "do not depend on the order"),
         (Chance, "chance that is not seeded"),
         (OneForAll, "one weight for each loss"),

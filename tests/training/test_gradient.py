@@ -1,16 +1,31 @@
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from recsieve import Recommender, split_interactions
 from recsieve.communicator import SINGLE_PROCESS
 from recsieve.data.sharing import share_out
-from recsieve.denoisers import DENOISERS, Context, EpochMemory, KeepAll, LossBatch, NextEpoch, make_denoiser
+from recsieve.denoisers import (
+    DCF,
+    DENOISERS,
+    PLD,
+    Context,
+    EpochMemory,
+    FineTuning,
+    KeepAll,
+    LossBatch,
+    NextEpoch,
+    WarmUp,
+    make_denoiser,
+)
 from recsieve.errors import ConfigError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS, Model
-from recsieve.objectives import OBJECTIVES, make_objective
+from recsieve.objectives import BCE, OBJECTIVES, make_objective
+from recsieve.sampling import Sampler
 from recsieve.training import Driver, GradientFitting, InteractionMemory, TrainingPlan
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 
@@ -85,7 +100,21 @@ def test_a_resumed_training_ends_with_the_same_bits_as_one_never_stopped(small_d
     )
     assert fitting.memory.epochs == undisturbed.memory.epochs == [0, 1, 2, 3]
     for name in ("losses", "weights", "dropped"):
-        assert np.array_equal(getattr(fitting.memory, name), getattr(undisturbed.memory, name))
+        assert np.array_equal(getattr(fitting.memory, name), getattr(undisturbed.memory, name), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda context: FineTuning(0.2, 9, phase_epochs=2, context=context),
+        lambda context: WarmUp(0.2, 9, phase_epochs=2, context=context),
+        lambda context: DCF(0.2, 9, "authors", context=context),
+        lambda context: PLD(plain_epochs=1, context=context),
+    ],
+    ids=["fine-tuning", "warm-up", "dcf as released", "pld"],
+)
+def test_a_training_in_phases_or_by_choice_is_resumed_to_the_bit(small_data, tmp_path, make):
+    assert_resumes(lambda: begin(small_data(), "mf", make, objective="bpr", checkpoint_every=7), tmp_path / "state")
 
 
 def test_the_same_seed_gives_the_same_course_and_another_seed_another(small_data):
@@ -361,3 +390,35 @@ def test_an_epoch_of_users_without_negatives_trains_though_some_batches_have_no_
     fitting = drive(looking(data, asks, engine, objective=objective, epochs=2, batch_size=9, negatives=2))
     assert fitting.step == fitting.total
     assert weights(fitting).isfinite().all()
+
+
+def test_the_trimmed_loss_is_the_mean_without_the_largest_losses_of_positives(small_data):
+    fitting, validation = drive(begin(small_data())), small_data(seed=1)
+    sampler = Sampler(validation, seed=3, observed=fitting.data.csr)
+    rows = next(sampler.batches(fitting.step, 10_000))
+    losses = BCE()(fitting.model(rows.users, rows.items), rows.labels).tolist()
+    positives = sorted(loss for loss, label in zip(losses, rows.labels.tolist(), strict=True) if label)
+    negatives = [loss for loss, label in zip(losses, rows.labels.tolist(), strict=True) if not label]
+    for share in (0.0, 0.1, 0.5):
+        kept = positives[: math.ceil((1 - share) * len(positives))] + negatives
+        assert fitting.trimmed_loss(validation, share) == pytest.approx(sum(kept) / len(kept), abs=1e-6)
+
+
+@pytest.mark.parametrize("select_by", ["trimmed-loss", "trimmed-loss@0.3"])
+def test_the_trimmed_loss_selects(small_data, select_by):
+    split, scores, share = split_interactions(small_data(), seed=0), [], 0.3 if select_by.endswith("3") else 0.1
+    plan = {"epochs": 4, "batch_size": 32, "learning_rate": 0.05}
+
+    def watch(fitting):
+        scores.append(-fitting.trimmed_loss(split.validation, share))
+        return scores[-1]
+
+    found = Recommender("gmf", **plan, select_by=select_by).fit(split)
+    Recommender("gmf", **plan).fit(split, validate=watch)
+    assert found.selected["score"] == max(scores)
+
+
+@pytest.mark.parametrize("select_by", ["trimmed-loss@", "trimmed-loss@1", "trimmed-loss@2", "trimmed-loss@x"])
+def test_a_share_that_cannot_be_trimmed_is_refused(select_by):
+    with pytest.raises(ConfigError, match="give a number from 0 to below 1"):
+        Recommender("gmf", select_by=select_by)

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.ranks import NETWORKS
+from benchmarks.ranks import NETWORKS, STRATEGIES
 from recsieve import Recommender, split_interactions
 from recsieve.data.sharing import share_out
-from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, GroupError
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +46,7 @@ def assert_same(runs, others):
 def test_steps_with_every_strategy_are_those_of_one_rank(run_on, n_ranks, steps):
     options = "--steps", steps, "--models", "gmf", "neumf", "cdae"
     runs = run_on(1, *options)
-    assert len(runs) == 3 * len(DENOISERS)
+    assert len(runs) == 3 * len(STRATEGIES)
     assert_same(runs, run_on(n_ranks, *options))
 
 
@@ -56,7 +55,7 @@ def test_one_process_with_kernels_of_its_own_has_the_losses_and_metrics_of_two_r
         [sys.executable, "-m", "benchmarks.ranks", tmp_path / "1.json", "--steps", "12"], cwd=ROOT, check=True
     )
     runs = json.loads((tmp_path / "1.json").read_text())["runs"]
-    assert len(runs) == len(NETWORKS) * len(DENOISERS)
+    assert len(runs) == len(NETWORKS) * len(STRATEGIES)
     assert_same(runs, run_on(2, "--steps", 12))
 
 
@@ -85,6 +84,28 @@ def test_a_run_that_was_stopped_goes_on_with_another_number_of_ranks(small_data,
     for again_losses, again_metrics in in_ranks(n_ranks[1], lambda group: fit(group, resume=True)):
         np.testing.assert_allclose(again_losses, losses, atol=1e-5)
         assert again_metrics == pytest.approx(metrics, abs=1e-4)
+
+
+@pytest.mark.parametrize("denoiser", ["eard", "udt", "dcf", "truncated-by-owner", "reweighted-by-owner"])
+def test_a_strategy_with_a_memory_has_the_same_losses_on_two_ranks(small_data, in_ranks, denoiser):
+    data = small_data()
+    settings = {"epochs": 4, "batch_size": 32, "learning_rate": 0.02, "model_options": {"factors": 4}}
+
+    def fit(group):
+        parts = split_interactions(share_out(data, group), seed=0)
+        return Recommender("gmf", denoiser, **settings).fit(parts).history["loss"].to_numpy()
+
+    (alone,), together = in_ranks(1, fit), in_ranks(2, fit)
+    for losses in together:
+        np.testing.assert_allclose(losses, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("denoiser", ["pld", "fine-tuning"])
+def test_a_strategy_that_chooses_among_interactions_is_refused_in_a_group(small_data, in_ranks, denoiser):
+    options = {"phase_epochs": 1} if denoiser == "fine-tuning" else {}
+    strategy = {"denoiser_options": options, "epochs": 2}
+    with pytest.raises(ConfigError, match="only one process"):
+        in_ranks(2, lambda group: Recommender("gmf", denoiser, **strategy).fit(share_out(small_data(), group)))
 
 
 def test_auto_is_refused_in_a_group(small_data, in_ranks):

@@ -10,11 +10,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmarks.ranks import BATCH_SIZE, NEGATIVES, TABLE_LEARNING_RATE, make_log, with_short_ramp
+from benchmarks.ranks import BATCH_SIZE, NEGATIVES, STRATEGIES, TABLE_LEARNING_RATE, make_log, with_short_ramp
 from recsieve import Recommender
 from recsieve.checking import make_settings
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
 from recsieve.evaluation import evaluate
 from recsieve.losses import DenoisedLoss
@@ -88,7 +87,7 @@ def written_out(model, strategy):
 @pytest.mark.parametrize("n_ranks", [2, pytest.param(3, marks=pytest.mark.soak)])
 def test_every_strategy_on_sharded_tables_equals_whole_tables_with_adagrad(run_on, n_ranks):
     runs = run_on(n_ranks)
-    for model, strategy in product(NETWORKS, DENOISERS):
+    for model, strategy in product(NETWORKS, STRATEGIES):
         losses, metrics = written_out(model, strategy)
         run = runs[f"{model} {strategy}"]
         assert run["losses"] == pytest.approx(losses, abs=1e-5), (model, strategy)

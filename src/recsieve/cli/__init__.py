@@ -17,6 +17,7 @@ from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
 from recsieve.cli.evaluate import evaluate
 from recsieve.cli.export import export
+from recsieve.cli.leaderboard import leaderboard
 from recsieve.cli.recommend import recommend
 from recsieve.cli.refresh import refresh
 from recsieve.cli.serve import serve
@@ -61,6 +62,7 @@ for command in (
     audit,
     compare,
     tune,
+    leaderboard,
     describe,
     simulate,
 ):

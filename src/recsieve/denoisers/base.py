@@ -35,6 +35,7 @@ class Context:
     popularity: Tensor  # (items,) training interactions of each
     steps_per_epoch: int
     losses_per_positive: int  # in a batch: 1 + negatives, or 1 where a positive and its negatives share one loss
+    clean: Tensor | None = None  # (interactions,) known true positives; only for strategies that say they use them
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,12 @@ class Denoiser(Protocol):
     - a field `context` of type `Context`, given when it is made;
     - `end_epoch(memory: EpochMemory) -> NextEpoch | None`, called after the last step of an epoch;
     - `state_dict()` and `load_state_dict()`, where it remembers anything;
+    - `first_epoch() -> NextEpoch | None`, asked before the first step;
+    - `n_candidates(step)` and `choose(losses, draws)`: for each positive so many of its user's interactions are drawn,
+      and by their losses (n, k) and a random number each (n,) it says which of them is trained on (n,);
     - `divides_by = "batch"`, where the mean loss divides by all of the batch instead of what is kept;
     - `uses_noise_labels = True`, where known false positives shall come with the label 0, and ids from 0;
+    - `uses_clean_labels = True`, where `context.clean` shall say which are known to be true positives;
     - `search_space`, what `tune` looks through, by option: a `Range`, or the words to choose from.
     """
 

@@ -25,11 +25,11 @@ class RandomDrop(DropSchedule):
     def weights(self, batch: LossBatch) -> Tensor:
         places = torch.arange(len(batch.losses), device=batch.losses.device)
         ids = places if batch.ids is None else batch.ids.long()
-        key = _mix(_mix(torch.tensor(self.seed)) + batch.step).to(ids.device)
-        return self.drop_highest(_mix(_mix(ids) ^ key).double(), batch)
+        key = mix(mix(torch.tensor(self.seed)) + batch.step).to(ids.device)
+        return self.drop_highest(mix(mix(ids) ^ key).double(), batch)
 
 
-def _mix(x: Tensor) -> Tensor:
+def mix(x: Tensor) -> Tensor:
     """Turn counters into 32 random bits; no product is over 63 bits, so it is the same on every device."""
     x = (x ^ (x >> 32)) & 0xFFFFFFFF
     x = ((x ^ (x >> 16)) * 0x45D9F3B) & 0xFFFFFFFF

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from recsieve.denoisers.base import Context, Denoiser
+from recsieve.denoisers.dcf import DCF
+from recsieve.denoisers.eard import EARD
 from recsieve.denoisers.keep_all import KeepAll
+from recsieve.denoisers.known_positives import FineTuning, WarmUp
 from recsieve.denoisers.least_popular_drop import LeastPopularDrop
 from recsieve.denoisers.negative_feedback import NegativeFeedback
+from recsieve.denoisers.pld import PLD
 from recsieve.denoisers.random_drop import RandomDrop
 from recsieve.denoisers.reweighted import Reweighted
+from recsieve.denoisers.reweighted_by_owner import ReweightedByOwner
 from recsieve.denoisers.truncated import Truncated
+from recsieve.denoisers.truncated_by_owner import TruncatedByOwner
+from recsieve.denoisers.udt import UDT
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.registry import Registry, options_of
 
@@ -25,6 +33,14 @@ DENOISERS: Registry[type] = Registry(
         "random-drop": RandomDrop,
         "least-popular-drop": LeastPopularDrop,
         "negative-feedback": NegativeFeedback,
+        "eard": EARD,
+        "udt": UDT,
+        "pld": PLD,
+        "dcf": DCF,
+        "truncated-by-owner": TruncatedByOwner,
+        "reweighted-by-owner": ReweightedByOwner,
+        "fine-tuning": FineTuning,
+        "warm-up": WarmUp,
     },
 )
 
@@ -67,7 +83,8 @@ def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> De
             options.setdefault("ramp_epochs", DEFAULT_RAMP_EPOCHS)
         options = _translate(options, "ramp_epochs", "ramp_steps", lambda n: max(1, round(n * context.steps_per_epoch)))
     if "context" in inspect.signature(strategy).parameters:
-        options["context"] = context
+        told = context.clean is None or getattr(strategy, "uses_clean_labels", False)
+        options["context"] = context if told else replace(context, clean=None)
     made: Denoiser = strategy(**options)
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,9 +155,15 @@ def describe_group(group: Group) -> dict[str, Any]:
         "metrics": {name: spread([run["test"][name] for run in metrics]) for name in names},
         "epoch_selected": spread([run["selected"]["epoch"] for run in metrics]),
         "seconds": spread([run["seconds"] for run in metrics]),
+        "cpu_seconds_per_epoch": spread([_cost(run) for run in metrics]),
         "selection": selection_study([run.read_frame(run.path / VALIDATIONS) for run in group.runs]),
         "detection": detection_where_selected(group.runs),
     }
+
+
+def _cost(run: Mapping[str, Any]) -> float | None:
+    """Seconds of a processor for an epoch and its validation; runs of earlier versions do not say."""
+    return run["cpu_seconds"] / max(run["epochs_trained"], 1) if "cpu_seconds" in run else None
 
 
 def detection_where_selected(runs: Sequence[RunFolder]) -> dict[str, dict[str, dict[str, float]]]:

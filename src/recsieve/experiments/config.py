@@ -18,7 +18,7 @@ from recsieve.experiments.settings import (
     Noise,
     Strategy,
 )
-from recsieve.settings import AUTO, Common, first_problem, parse_criterion
+from recsieve.settings import AUTO, Common, first_problem, is_loss, parse_criterion
 from recsieve.simulation.injection import MECHANISMS
 
 __all__ = ["DEFAULT_STRATEGIES", "NATURAL", "ComparisonConfig", "Noise", "Strategy", "make_config", "read_config",
@@ -78,7 +78,7 @@ def shared_settings(config: Common, model: str) -> dict[str, Any]:
     shared = {name: getattr(config, name) for name in Common.model_fields}
     if not fits_itself(model):
         return shared
-    own = {"objective", "objective_options"} | ({"select_by"} if config.select_by == "own-loss" else set())
+    own = {"objective", "objective_options"} | ({"select_by"} if is_loss(config.select_by) else set())
     return {name: value for name, value in shared.items() if name not in own}  # these it has its own of, or none
 
 
@@ -89,6 +89,7 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
         options.setdefault("seed", seed)
     return {
         **shared_settings(config, model),
+        **_own_training(strategy, model),
         "validation_users": None,  # that is for whoever watches the run
         "final": False,  # either all are fitted again on more data or none is
         "model": model,
@@ -100,6 +101,15 @@ def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed:
         # By number and not by time, so that no number depends on how busy the machine is.
         "trials": CHOICE_TRIALS if strategy.denoiser == AUTO else None,
     }
+
+
+def _own_training(strategy: Strategy, model: str) -> dict[str, Any]:
+    """What a strategy trains or selects by, where that is not as in the comparison; a model may have its own."""
+    if fits_itself(model):
+        return {}
+    own: dict[str, Any] = {"select_by": strategy.select_by, "objective": strategy.objective}
+    found = {name: value for name, value in own.items() if value is not None}
+    return found | ({"objective_options": strategy.objective_options} if "objective" in found else {})
 
 
 def _check_metric(metric: str) -> None:

@@ -60,13 +60,16 @@ def make_tuning(values: dict[str, Any]) -> TuningConfig:
 
 def common_settings(config: TuningConfig) -> dict[str, Any]:
     """The settings that all trials have in common."""
-    own = {name: getattr(config, name) for name in ("model", "model_options", "seed")}
+    own = {name: getattr(config, name) for name in ("model", "model_options", "seed", "learning_rate")}
+    own = {name: value for name, value in own.items() if value is not None}
     return shared_settings(config, config.model) | own
 
 
 def space_of(config: TuningConfig, denoiser: str) -> SearchSpace:
     """What is searched for a strategy."""
-    return search_space(config.model, denoiser, config.model_options, config.epochs)
+    space = search_space(config.model, denoiser, config.model_options, config.epochs)
+    given = () if config.learning_rate is None else ("learning_rate",)
+    return {name: choice for name, choice in space.items() if name not in given}
 
 
 def title_of(model: str, denoiser: str) -> str:

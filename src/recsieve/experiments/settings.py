@@ -24,6 +24,9 @@ class Strategy(BaseModel):
     denoiser_options: Options = {}
     learning_rate: Rate | None = None  # None: that of the comparison
     model_options: Options = {}  # beside those of the comparison
+    objective: str | None = None  # None: that of the comparison
+    objective_options: Options = {}
+    select_by: str | None = None  # None: that of the comparison
 
 
 class Noise(BaseModel):
@@ -73,6 +76,7 @@ class TuningConfig(Common):
     data: DataSource | None = None
     model: str = Field(default=MODEL, description="A model by name.")
     model_options: Options = Field(default={})
+    learning_rate: Rate | None = Field(default=None, description="Of Adam. [searched]")
     strategies: list[str] = Field(
         default=["keep-all", "truncated", "reweighted"],
         description="With commas; plain training is tuned as well, so that the others compete with its best.",

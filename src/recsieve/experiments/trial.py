@@ -27,7 +27,7 @@ from recsieve.experiments.run import check_same
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
 from recsieve.recommender import Recommender
-from recsieve.settings import Settings, parse_criterion
+from recsieve.settings import TRIMMED, Settings, is_loss, parse_criterion, trimmed_share
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event
 
@@ -89,7 +89,7 @@ def run_trial(
     run.write_config(cell.settings, about | some)
     if cell.contender.role == "oracle":
         split = replace(split, train=without_known_noise(split.train))
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     watch = Watch(split, cell.settings, metric, validation_users)
     recommender = Recommender(**cell.settings.model_dump())
     memory = None if cell.contender.role == "oracle" or cell.settings.chooses else make_memory(split.train)
@@ -110,6 +110,7 @@ def run_trial(
         "epochs_trained": len(watch.rows),
         "test": evaluation.overall,
         "seconds": round(time.perf_counter() - started, 2),
+        "cpu_seconds": round(time.process_time() - worked, 2),  # whatever else the machine does
         **recommender.choice_record(),
     }
     run.write_metrics(metrics)
@@ -149,11 +150,13 @@ class Watch:
                 scores["own_loss"] = fitting.validation_loss(self._split.validation)
         if self._select_by == "own-loss":
             return -scores["own_loss"]
+        if self._select_by.startswith(TRIMMED):
+            return -fitting.trimmed_loss(self._split.validation, trimmed_share(self._select_by))
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
 
     def look(self, model: Scorer, where: Mapping[str, float]) -> dict[str, float]:
         """Write down what a model scores, at some step and epoch; its own loss is for those who know it."""
-        selecting, k, _ = parse_criterion(self._metric if self._select_by == "own-loss" else self._select_by)
+        selecting, k, _ = parse_criterion(self._metric if is_loss(self._select_by) else self._select_by)
         noisy, clean = self._on_validation(model, f"{selecting}@{k}", k)
         scores = {"step": float(where["step"]), "epoch": where["epoch"], "noisy": noisy, "clean": clean}
         self.rows.append(scores | {"test": self._on_test(model), "own_loss": float("nan")})

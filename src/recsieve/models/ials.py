@@ -89,7 +89,8 @@ class IALS:
         ]
 
     def accepts(self, denoiser: type) -> bool:
-        return not getattr(denoiser, "uses_noise_labels", False)
+        # A sweep has no epochs, and all interactions.
+        return not (getattr(denoiser, "uses_noise_labels", False) or hasattr(denoiser, "end_epoch"))
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> FactorScorer:
         items = checked(state, "items", torch.float32, (train.n_items, self.factors))

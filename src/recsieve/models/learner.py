@@ -69,6 +69,10 @@ class Fitting(ABC):
         """The mean loss on held-out data."""
         raise ConfigError(f"{self.scorer().title} has no validation loss: select by a metric such as 'ndcg@20'.")
 
+    def trimmed_loss(self, validation: Interactions, share: float) -> float:
+        """The mean loss on held-out data without the largest losses of a share of its positives."""
+        return self.validation_loss(validation)  # says that there is none
+
     def history(self) -> pl.DataFrame:
         """The course of the fitting so far, a row an interval; a closed form has none."""
         return pl.DataFrame(schema={"step": pl.Int64, "epoch": pl.Int64, "loss": pl.Float64})

@@ -7,13 +7,14 @@ from recsieve.errors import ConfigError, did_you_mean
 from recsieve.objectives.base import Losses, Objective, Pairwise, Pointwise
 from recsieve.objectives.bce import BCE
 from recsieve.objectives.bpr import BPR
+from recsieve.objectives.bsl import BSL
 from recsieve.objectives.hinge import Hinge
 from recsieve.objectives.softmax import Softmax
 from recsieve.objectives.square import Square
 from recsieve.registry import Registry, options_of
 
 OBJECTIVES: Registry[type] = Registry(
-    "objective", {"bce": BCE, "square": Square, "hinge": Hinge, "bpr": BPR, "softmax": Softmax}
+    "objective", {"bce": BCE, "square": Square, "hinge": Hinge, "bpr": BPR, "softmax": Softmax, "bsl": BSL}
 )
 
 
@@ -28,5 +29,5 @@ def make_objective(name: str, options: Mapping[str, Any]) -> Objective:
     return made
 
 
-__all__ = ["BCE", "BPR", "OBJECTIVES", "Hinge", "Losses", "Objective", "Pairwise", "Pointwise", "Softmax", "Square",
-           "make_objective"]  # fmt: skip
+__all__ = ["BCE", "BPR", "BSL", "OBJECTIVES", "Hinge", "Losses", "Objective", "Pairwise", "Pointwise", "Softmax",
+           "Square", "make_objective"]  # fmt: skip

@@ -33,6 +33,8 @@ def check_denoiser(make: Make) -> None:
     _check_without_ids(make(context))
     _check_gradients(make(context))
     _check_course(make, context)
+    if hasattr(make(context), "choose"):
+        _check_choice(make(context))
 
 
 def _batch(n: int, share: float = 0.5, step: int = 100) -> LossBatch:
@@ -48,7 +50,7 @@ def _check_weights(denoiser: Denoiser, batch: LossBatch) -> None:
     weights = denoiser.weights(batch)
     promise(weights.shape == batch.losses.shape, "there is one weight for each loss.")
     promise(weights.dtype == batch.losses.dtype, "weights are of the type of the losses.")
-    promise(((weights >= 0) & (weights <= 1)).all(), "weights are numbers from 0 to 1.")
+    promise((weights.isfinite() & (weights >= 0)).all(), "weights are finite numbers from 0 on.")
     promise((weights[batch.labels == 0] > 0).all(), "negatives are never dropped.")
     same = all(torch.equal(getattr(batch, name), value) for name, value in before.items())
     promise(same, "a strategy changes nothing in the batch that it is shown.")
@@ -61,6 +63,18 @@ def _check_order(make: Make, context: Context) -> None:
     promise(
         torch.allclose(found, expected[order]),
         "weights do not depend on the order of the batch, nor on chance that is not seeded.",
+    )
+
+
+def _check_choice(denoiser: Any) -> None:
+    k = denoiser.n_candidates(10**9)
+    promise(isinstance(k, int) and k >= 0, "n_candidates says how many are drawn, 0 for none.")
+    losses, draws = torch.rand(64, max(k, 1), generator=generator()), torch.rand(64, generator=generator(1))
+    chosen = denoiser.choose(losses, draws)
+    known = chosen.shape == (64,) and 0 <= int(chosen.min()) <= int(chosen.max()) < max(k, 1)
+    promise(known, "choose says for each row which of its candidates is taken, from 0.")
+    promise(
+        torch.equal(denoiser.choose(losses, draws), chosen), "what is chosen is a function of losses and draws alone."
     )
 
 

@@ -41,7 +41,8 @@ def _check_losses(objective: Objective) -> None:
             f"an objective gives one loss for each interaction and reduces nothing: of {n} came the shape "
             f"{tuple(losses.shape)}.",
         )
-        promise((losses >= 0).all(), "a loss is never below 0.")
+        bounded = not getattr(objective, "below_zero", False)
+        promise(not bounded or (losses >= 0).all(), "a loss is never below 0, unless `below_zero` is True.")
     for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
         found = objective(*_inputs(objective, 9, dtype)).dtype
         promise(found == torch.float32, f"losses are float32 whatever the scores are: of {dtype} came {found}.")

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.data.interactions import Interactions
+from recsieve.data.interactions import CLEAN, Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
 from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.losses import DenoisedLoss
@@ -23,7 +23,8 @@ from recsieve.objectives import Objective
 from recsieve.sampling import Sampler
 from recsieve.settings import TrainingPlan
 from recsieve.training.history import History
-from recsieve.training.steps import Stepped, make_stepper, weigh_batch
+from recsieve.training.steps import Stepped, Stepper, make_stepper, weigh_batch
+from recsieve.training.steps.redraw import Redraw
 
 log = logging.getLogger(__name__)
 
@@ -61,11 +62,15 @@ class GradientFitting(Fitting):
         self.memory = None if memory is None else _emptied(memory, len(data))
         self.sampler.relabel(learned_labels(model, denoiser, data), None)
         _tell_of_pairs(objective, self.sampler, model, denoiser, data)
+        self._steps: Stepper
         self._steps, self.optimizer = make_stepper(model, self.loss, plan.learning_rate, plan.engine, data.group)
+        if hasattr(denoiser, "choose"):
+            self._steps = Redraw(self._steps, model, self.loss, data, plan.seed)
         self._history, self._next = History(data), NextEpoch()
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
         self._fresh: NDArray[np.bool_] | None = None  # interactions that come more often than others
+        self._ask(denoiser.first_epoch() if hasattr(denoiser, "first_epoch") else None)
         self._course = self._run()
 
     def start_from(self, earlier: Earlier) -> bool:
@@ -139,7 +144,9 @@ class GradientFitting(Fitting):
     def _end_epoch(self) -> None:
         if self.memory is not None:
             self.memory.close_epoch()
-        asked = self.loss.end_epoch()
+        self._ask(self.loss.end_epoch())
+
+    def _ask(self, asked: NextEpoch | None) -> None:
         if asked is not None:
             # What it leaves as it is stays in the checkpoint too.
             self._next = replace(self._next, **_given(asked))
@@ -191,6 +198,27 @@ class GradientFitting(Fitting):
         means_of_all = validation.group.sum(np.array(means)) / validation.group.size
         return float(sum(means_of_all) / len(means))
 
+    @torch.no_grad()
+    def trimmed_loss(self, validation: Interactions, share: float) -> float:
+        """The mean plain loss on held-out data, without the largest of a share of its positives.
+
+        Noise in the validation part is mostly among those, so that it has less of a say in what is kept.
+        """
+        if validation.group.size > 1:
+            raise ConfigError("select_by is trimmed-loss, which only one process can do: no torchrun, or another one.")
+        sampler = Sampler(
+            validation, seed=self.plan.seed, observed=self.data.csr, user_grouped=self.model.user_grouped_batches
+        )
+        self.scorer()
+        parts = []
+        for batch in sampler.batches(self.step, self.plan.batch_size):
+            losses = self.model.losses(batch, self.loss.objective)
+            rows = slice(None) if losses.rows is None else losses.rows
+            parts.append((losses.judged.double(), batch.labels[rows] > 0))
+        judged, positive = (torch.cat(part) for part in zip(*parts, strict=True))
+        kept = judged[positive].sort().values[: math.ceil((1 - share) * int(positive.sum()))]
+        return float(torch.cat([kept, judged[~positive]]).mean())
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "step": self.step,
@@ -234,7 +262,10 @@ def _given(asked: NextEpoch) -> dict[str, Tensor]:
 def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: int) -> Context:
     """What a strategy may know before the training begins, the same on each rank."""
     popularity = torch.from_numpy(data.group.sum(data.item_counts()))
-    return Context(data.n_users, data.n_items, data.total(), popularity, steps_per_epoch, losses_per_positive)
+    clean = None
+    if data.group.size == 1 and data.false_positive is not None:
+        clean = torch.from_numpy(data.false_positive == CLEAN)
+    return Context(data.n_users, data.n_items, data.total(), popularity, steps_per_epoch, losses_per_positive, clean)
 
 
 def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDArray[np.float32] | None:

@@ -1,0 +1,94 @@
+"""Fine-tuning and warm-up: two phases, one of them on interactions that are known to be true positives."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import Context, LossBatch, NextEpoch
+from recsieve.denoisers.memory import EpochMemory
+from recsieve.denoisers.random_drop import mix
+from recsieve.denoisers.schedule import DropSchedule
+from recsieve.denoisers.search import Range, SearchSpace
+from recsieve.errors import ConfigError
+
+
+@dataclass
+class FineTuning:
+    """Train on all interactions with T-CE, and after `phase_epochs` go on with known true positives alone.
+
+    As the journal extension of the paper does. `max_drop_rate=0` makes the first phase plain. `known` is the share of
+    the known true positives that it may know, drawn at random: less than all is for experiments.
+    """
+
+    uses_clean_labels: ClassVar[bool] = True
+    known_first: ClassVar[bool] = False
+    search_space: ClassVar[SearchSpace] = {
+        "drop_positives": Range(0.01, 0.5),
+        "phase_epochs": Range(2, 30, whole=True),
+    }
+
+    max_drop_rate: float = 0.2
+    ramp_steps: int = 30_000
+    fidelity: Literal["paper", "authors"] = "paper"
+    phase_epochs: int = 10
+    known: float = 1.0
+    _: KW_ONLY
+    context: Context = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self.schedule = DropSchedule(self.max_drop_rate, self.ramp_steps, self.fidelity)
+        if self.phase_epochs < 1:
+            raise ConfigError(
+                f"phase_epochs is {self.phase_epochs}, but it is how long the first phase is: give 1 or more."
+            )
+        if not 0 < self.known <= 1:
+            raise ConfigError(
+                f"known is {self.known}, but it is the share of the known true positives to use: give a number above 0 "
+                "and up to 1."
+            )
+        self.epochs, self.step, self.begun = 0, 0, 0
+
+    def first_epoch(self) -> NextEpoch | None:
+        return NextEpoch(chosen=self._true_positives()) if self.known_first else None
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        if batch.ids is not None:
+            self.step = batch.step
+        if (self.epochs < self.phase_epochs) == self.known_first:
+            return torch.ones_like(batch.losses)
+        own_steps = max(1, batch.step - self.begun)  # the rate grows from the first step on all interactions
+        return self.schedule.drop_highest(batch.losses, replace(batch, step=own_steps))
+
+    def end_epoch(self, memory: EpochMemory) -> NextEpoch | None:
+        del memory
+        self.epochs += 1
+        if self.epochs != self.phase_epochs:
+            return None
+        self.begun = self.step
+        everything = torch.arange(self.context.n_interactions)
+        return NextEpoch(chosen=everything if self.known_first else self._true_positives())
+
+    def _true_positives(self) -> Tensor:
+        everything = torch.arange(self.context.n_interactions)
+        clean = torch.ones_like(everything).bool() if self.context.clean is None else self.context.clean
+        found = everything[clean & (mix(everything) < self.known * 2**32)]
+        if not len(found):
+            raise ConfigError("no interaction is known to be a true positive: give a rule for false positives.")
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"epochs": self.epochs, "step": self.step, "begun": self.begun}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epochs, self.step, self.begun = (state[name] for name in ("epochs", "step", "begun"))
+
+
+@dataclass
+class WarmUp(FineTuning):
+    """Train on known true positives alone, and after `phase_epochs` go on with all interactions and T-CE."""
+
+    known_first: ClassVar[bool] = True

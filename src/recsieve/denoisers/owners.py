@@ -1,0 +1,58 @@
+"""Whose each training interaction is, for strategies that treat users or items apart."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import LossBatch
+from recsieve.errors import ConfigError
+
+By = Literal["user", "item"]
+
+
+class Owners:
+    """The user or the item of each interaction, learned from the batches of an epoch; −1 where it was not seen yet."""
+
+    def __init__(self, n_interactions: int, by: By = "user") -> None:
+        if by not in ("user", "item"):
+            raise ConfigError(f"by is '{by}', but it says whose losses are looked at together: give 'user' or 'item'.")
+        self.codes, self._by = torch.full((n_interactions,), -1, dtype=torch.int64), by
+
+    def see(self, batch: LossBatch) -> None:
+        """Take a batch of training into account; one without ids is of validation, and teaches nothing."""
+        if batch.ids is not None:
+            owners, known = self.of(batch), batch.ids >= 0
+            self.codes[batch.ids[known]] = owners[known]
+
+    def of(self, batch: LossBatch) -> Tensor:
+        """The users or items of a batch."""
+        owners = batch.users if self._by == "user" else batch.items
+        if owners is None:
+            raise ConfigError(f"the batch does not say which {self._by}s it is about: give `{self._by}s`.")
+        return owners.long()
+
+
+def mean_by(values: Tensor, owners: Tensor, n: int) -> Tensor:
+    """The mean of the values of each of n owners, NaN where there are none: (m,), (m,) -> (n,)."""
+    zeros = values.new_zeros(n, dtype=torch.float64)
+    sums = zeros.index_add(0, owners, values.double())
+    return sums / zeros.index_add(0, owners, torch.ones_like(values, dtype=torch.float64))
+
+
+def midranks(values: Tensor) -> Tensor:
+    """How many values are smaller, and half of those that are equal, as a share: (rank − ½) / n, ties at their mean."""
+    _, place, counts = torch.unique(values, return_inverse=True, return_counts=True)
+    middle: Tensor = counts.cumsum(0) - counts / 2.0
+    return middle.double()[place] / max(len(values), 1)
+
+
+def rank_positions(values: Tensor) -> Tensor:
+    """From 0 for the smallest value to 1 for the largest, even steps between, ties at their mean; NaN stays NaN."""
+    known = ~values.isnan()
+    n = int(known.sum())
+    positions = torch.full_like(values, torch.nan)
+    positions[known] = (midranks(values[known]) * n - 0.5) / max(n - 1, 1)
+    return positions

@@ -1,0 +1,53 @@
+"""R-CE with a power for each user, or for each item, and the same power in the mean."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import Context, LossBatch
+from recsieve.denoisers.memory import EpochMemory
+from recsieve.denoisers.owners import By, Owners, mean_by
+from recsieve.denoisers.reweighted import Reweighted
+from recsieve.denoisers.search import SearchSpace
+
+
+@dataclass
+class ReweightedByOwner:
+    """Weigh an interaction by exp(−β_u · loss), with a larger β_u for users (or items) whose losses are larger.
+
+    The paper suggests user- and item-specific parameters and gives none. Here β_u is `beta` times the mean loss of the
+    owner's positives in the last epoch over that of all positives, so that its mean over interactions is `beta`. The
+    first epoch is R-CE.
+    """
+
+    search_space: ClassVar[SearchSpace] = {**Reweighted.search_space, "by": ("user", "item")}
+
+    beta: float = 0.2
+    by: By = "user"
+    _: KW_ONLY
+    context: Context = field(repr=False)
+
+    def __post_init__(self) -> None:
+        Reweighted(self.beta)  # says what is wrong with it
+        self.owners = Owners(self.context.n_interactions, self.by)
+        self.powers = torch.full((self.context.n_users if self.by == "user" else self.context.n_items,), self.beta)
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        self.owners.see(batch)
+        return (-self.powers[self.owners.of(batch)] * batch.losses).exp().to(batch.losses.dtype)
+
+    def end_epoch(self, memory: EpochMemory) -> None:
+        seen = (self.owners.codes >= 0) & ~memory.losses.isnan()
+        losses, owners = memory.losses[seen], self.owners.codes[seen]
+        means = mean_by(losses, owners, len(self.powers)) / losses.double().mean().clamp(min=1e-12)
+        self.powers = (self.beta * means.nan_to_num(1.0)).float()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"owners": self.owners.codes.clone(), "powers": self.powers.clone()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.owners.codes, self.powers = state["owners"], state["powers"]

@@ -1,0 +1,91 @@
+"""T-CE with a drop rate for each user, or for each item, and the same total."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import Context, LossBatch
+from recsieve.denoisers.memory import EpochMemory
+from recsieve.denoisers.owners import By, Owners, mean_by
+from recsieve.denoisers.schedule import DropSchedule
+from recsieve.denoisers.search import SearchSpace
+from recsieve.errors import ConfigError
+
+
+@dataclass
+class TruncatedByOwner:
+    """Drop as many as T-CE, but of each user (or item) those with the largest losses among its own.
+
+    The paper suggests user- and item-specific rates and gives none. Here the rate of an owner is a·q + (1 − a)·ε: ε is
+    the share of the positives that is dropped, q the share of the owner's that was among the ε largest losses of the
+    last epoch, and a is `follow`. With 0 everybody loses the same share, and with 1 it is T-CE by the losses of the
+    last epoch. The sum over all owners is that of T-CE for every `follow`. The first epoch is T-CE.
+    """
+
+    search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "by": ("user", "item")}
+
+    max_drop_rate: float = 0.2
+    ramp_steps: int = 30_000
+    fidelity: Literal["paper", "authors"] = "paper"
+    by: By = "user"
+    follow: float = 0.5
+    _: KW_ONLY
+    context: Context = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self.schedule = DropSchedule(self.max_drop_rate, self.ramp_steps, self.fidelity)
+        if not 0 <= self.follow <= 1:
+            raise ConfigError(
+                f"follow is {self.follow}, but it is how far rates follow the shares of large losses: give a number "
+                "from 0 (the same rate for all) to 1, e.g. 0.5."
+            )
+        self.owners, self.step = Owners(self.context.n_interactions, self.by), 0
+        # By how far each is beyond its owner's rate, from 0; NaN before the first epoch's end.
+        self.scores = torch.full((self.context.n_interactions,), torch.nan, dtype=torch.float64)
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        if batch.ids is None:  # validation: there is no memory of it
+            return self.schedule.drop_highest(batch.losses, batch)
+        self.owners.see(batch)
+        self.step = batch.step
+        scores = self.scores[batch.ids.clamp(min=0)]
+        return self.schedule.drop_highest(batch.losses if scores.isnan().any() else scores, batch)
+
+    def end_epoch(self, memory: EpochMemory) -> None:
+        owners, losses = self.owners.codes, memory.losses
+        if (owners < 0).any() or losses.isnan().any():
+            return  # where not all were seen, as where somebody chooses, what is known stays
+        n_owners = int(owners.max()) + 1
+        share = min(1.0, self.schedule.drop_rate(self.step) * self.context.losses_per_positive)
+        large = torch.zeros(len(losses)).index_fill(0, _largest_first(losses)[: round(share * len(losses))], 1.0)
+        rates = self.follow * mean_by(large, owners, n_owners) + (1 - self.follow) * share
+        beyond = (rates[owners] - _places_among_own(losses, owners, n_owners)).round(decimals=9)
+        order = losses.argsort(stable=True)
+        order = order[beyond[order].argsort(stable=True)]  # of those that are equally far beyond, the larger loss goes
+        self.scores = torch.empty(len(losses), dtype=torch.float64)
+        self.scores[order] = torch.arange(len(losses)).double()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": self.step, "owners": self.owners.codes.clone(), "scores": self.scores.clone()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step, self.owners.codes, self.scores = state["step"], state["owners"], state["scores"]
+
+
+def _largest_first(losses: Tensor) -> Tensor:
+    return losses.argsort(descending=True, stable=True)
+
+
+def _places_among_own(losses: Tensor, owners: Tensor, n_owners: int) -> Tensor:
+    """(place − ½) / n of each among the n losses of its owner, the largest first: (m,)."""
+    order = _largest_first(losses)
+    order = order[owners[order].argsort(stable=True)]  # owner by owner, each from its largest loss on
+    counts = owners.bincount(minlength=n_owners)
+    begins = counts.cumsum(0) - counts
+    places = torch.empty(len(losses), dtype=torch.float64)
+    places[order] = torch.arange(len(losses)).double() - begins[owners[order]] + 0.5
+    return places / counts[owners]

@@ -1,0 +1,93 @@
+"""UDT: each user's positives share that user's weight by their losses, and users with large losses weigh less."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from recsieve.denoisers.base import Context, LossBatch
+from recsieve.denoisers.memory import EpochMemory
+from recsieve.denoisers.owners import Owners, mean_by, rank_positions
+from recsieve.denoisers.search import Range, SearchSpace
+from recsieve.errors import ConfigError
+
+
+@dataclass
+class UDT:
+    """Weigh a positive by f_u · n_u · softmax(−loss / T_u) over its user's positives, a negative by f_u.
+
+    As the code of the RecSys 2025 study of denoisers does, from the third epoch on, with the losses of the last. T_u
+    goes in even steps from `low_temperature` for the user with the lowest mean loss to `high_temperature` for the one
+    with the highest, and f_u from `high_factor` to `low_factor`. The mean is over the batch.
+    """
+
+    divides_by: ClassVar[str] = "batch"
+    search_space: ClassVar[SearchSpace] = {
+        "low_temperature": Range(0.1, 2.0),
+        "high_temperature": Range(0.2, 5.0),
+        "low_factor": Range(0.01, 0.5),
+    }
+
+    low_temperature: float = 0.2
+    high_temperature: float = 0.5
+    high_factor: float = 0.5
+    low_factor: float = 0.0
+    plain_epochs: int = 2
+    _: KW_ONLY
+    context: Context = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("low_temperature", "high_temperature"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}, but losses are divided by it: give a number above 0, e.g. 0.2."
+                )
+        for name in ("low_factor", "high_factor"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ConfigError(f"{name} is {getattr(self, name)}, but users are weighed by it: give 0 or more.")
+        if self.plain_epochs < 1:
+            raise ConfigError(
+                f"plain_epochs is {self.plain_epochs}, but the first weights need losses: give 1 or more."
+            )
+        self.epochs, self.owners = 0, Owners(self.context.n_interactions)
+        self.of_interaction = torch.ones(self.context.n_interactions)
+        self.of_user = torch.ones(self.context.n_users)
+
+    def weights(self, batch: LossBatch) -> Tensor:
+        self.owners.see(batch)
+        weights = self.of_user[self.owners.of(batch)]
+        if batch.ids is not None:
+            weights = torch.where(batch.ids >= 0, self.of_interaction[batch.ids.clamp(min=0)], weights)
+        return weights.to(batch.losses.dtype)
+
+    def end_epoch(self, memory: EpochMemory) -> None:
+        self.epochs += 1
+        if self.epochs < self.plain_epochs:
+            return
+        seen = (self.owners.codes >= 0) & ~memory.losses.isnan()
+        users, losses = self.owners.codes[seen], memory.losses[seen].double()
+        position = rank_positions(mean_by(losses, users, self.context.n_users)).nan_to_num()
+        factor = self.high_factor + (self.low_factor - self.high_factor) * position
+        temperature = self.low_temperature + (self.high_temperature - self.low_temperature) * position
+        shares = _softmax_by(-losses / temperature[users], users, self.context.n_users)
+        n_positives = users.bincount(minlength=self.context.n_users)
+        self.of_interaction[seen] = (factor[users] * n_positives[users] * shares).float()
+        self.of_user = factor.float()
+
+    def state_dict(self) -> dict[str, Any]:
+        kept = {"of_interaction": self.of_interaction, "of_user": self.of_user, "owners": self.owners.codes}
+        return {"epochs": self.epochs, **{name: tensor.clone() for name, tensor in kept.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epochs, self.owners.codes = state["epochs"], state["owners"]
+        self.of_interaction, self.of_user = state["of_interaction"], state["of_user"]
+
+
+def _softmax_by(values: Tensor, owners: Tensor, n: int) -> Tensor:
+    """The softmax over the values of each owner: (m,), (m,) -> (m,)."""
+    most = values.new_full((n,), -torch.inf).scatter_reduce(0, owners, values, "amax")
+    powers = (values - most[owners]).exp()
+    return powers / values.new_zeros(n).index_add(0, owners, powers)[owners]

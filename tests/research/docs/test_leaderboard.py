@@ -1,0 +1,26 @@
+import json
+import tomllib
+
+from research.docs.findings import read_results
+from research.docs.leaderboard import write_leaderboard
+
+BOARD = tomllib.loads("[data.shop]\n[data.other]\n[models.gmf]")
+
+
+def test_the_page_has_every_strategy_and_says_what_is_missing(compare, tmp_path):
+    compare("shop")
+    compare("square", objective="square")
+    results = tmp_path / "results"
+    results.mkdir()
+    for name, model in (("shop", "gmf"), ("square", "gmf-square")):
+        result = json.loads((tmp_path / name / "comparison.json").read_text())
+        result |= {"cell": {"data": "shop", "model": model}, "trials": 3}
+        (results / f"shop-{model}.json").write_text(json.dumps(result))
+    (tmp_path / "docs").mkdir()
+    write_leaderboard(read_results(results), BOARD, tmp_path / "docs" / "leaderboard.md")
+    text = (tmp_path / "docs" / "leaderboard.md").read_text()
+    assert "- **T-CE** (1 cells" in text
+    assert "were not run: other-gmf." in text
+    assert "## Square, hinge and BPR losses" in text
+    assert "| shop | gmf | square | T-CE |" in text
+    assert (tmp_path / "docs" / "images" / "leaderboard.svg").exists()
