@@ -50,7 +50,7 @@ bench: install  ## speed and memory beside the plain way, and beside RecBole aft
 
 build/recbole/.installed: constraints.txt
 	python3 -m venv build/recbole
-	build/recbole/bin/pip install --quiet recbole==1.2.1 'setuptools<81' 'numpy<2' 'pandas<3' 'scipy<1.16' \
+	build/recbole/bin/pip install --quiet recbole==1.2.1 'setuptools<81' 'numpy<2' 'pandas<3' 'scipy<1.13' \
 		$(shell grep '^torch==' constraints.txt)
 	touch build/recbole/.installed
 

@@ -11,6 +11,16 @@ RESULTS = Path(__file__).parent / "results"
 SETS = ("ml-100k", "ml-1m", "steam-200k", "modcloth", "movietweetings-2013-11", "goodbooks-10k-v1")
 ASKED = dict(zip(SETS, (0.341, 0.321, 0.361, 0.122, 0.162, 0.254), strict=True))
 MARGIN = 0.005
+ORDER = (
+    "EASE",
+    "iALS",
+    "item neighbours, BM25",
+    "item neighbours, cosine",
+    "RP3β",
+    "popularity",
+    "MF, BPR",
+    "LightGCN, BPR",
+)
 
 TEXT = """# Beside other libraries
 
@@ -40,7 +50,8 @@ Command: `{command}`.
 ## How fast
 
 Seconds of both sides in one process, turn by turn, the smallest of three; a sweep is a quarter of a fitting of four,
-with what comes before it. Interactions have weights. EASE gives NumPy's numbers to 1e-4 before it is timed.
+with what comes before it. Interactions have weights. EASE gives NumPy's numbers to 1e-4 before it is timed; NumPy's is
+in float64 and has one thread, because `implicit` asks for that in the same process.
 
 {times}
 Epochs of MF with BPR and of LightGCN beside RecBole are in [How fast it is](speed.md).
@@ -69,7 +80,7 @@ def _grid(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def _pairs(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Models and rivals that were measured on some data."""
     pairs = [(what, rival) for rows in data.values() for what, row in rows.items() for rival in row["rivals"]]
-    return list(dict.fromkeys(pairs))
+    return sorted(dict.fromkeys(pairs), key=lambda pair: ORDER.index(pair[0]))
 
 
 def _quality(data: Mapping[str, Any]) -> str:

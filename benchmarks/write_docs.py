@@ -1,4 +1,4 @@
-"""Turn the result files into docs/speed.md and docs/scale.md, so that no number in them is typed by hand."""
+"""Turn the result files into docs/speed.md, scale.md and rivals.md, so that no number in them is typed by hand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.catalogue import SHAPES
+from benchmarks.rivals_docs import rivals_page
 from benchmarks.scale_docs import scale_page, write_growth_chart
 
 ROOT = Path(__file__).parents[1]
@@ -77,4 +78,5 @@ def _time(seconds: float) -> str:
 if __name__ == "__main__":
     (ROOT / "docs" / "speed.md").write_text(speed_page(), encoding="utf-8")
     (ROOT / "docs" / "scale.md").write_text(scale_page(), encoding="utf-8")
+    (ROOT / "docs" / "rivals.md").write_text(rivals_page(), encoding="utf-8")
     write_growth_chart()

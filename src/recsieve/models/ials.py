@@ -22,7 +22,7 @@ from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.closed_form import require_one_process
 from recsieve.models.cost import SOLVE, ranking_seconds
-from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve
+from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve, sums_of_squares
 from recsieve.models.learner import Earlier, Fitting, Run
 from recsieve.models.new_users import cosines
 from recsieve.models.scorer import Factors, Scorer
@@ -162,7 +162,7 @@ class Sweeps(Fitting):
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
             l2_users, l2_items = self._sweep(confidences, cores)
             self._judge(cores)
-            self._rows.append(self._objective(confidences, l2_users, l2_items) / max(len(self._train), 1))
+            self._rows.append(self._objective(confidences, l2_users, l2_items, cores) / max(len(self._train), 1))
         self.step += 1
         return self._rows[-1]
 
@@ -197,14 +197,17 @@ class Sweeps(Fitting):
         self._losses = (1 - dot_products(self._users, self._items, self._by_user, cores)) ** 2
 
     def _objective(
-        self, confidences: NDArray[np.float32], l2_users: NDArray[np.float32], l2_items: NDArray[np.float32]
+        self,
+        confidences: NDArray[np.float32],
+        l2_users: NDArray[np.float32],
+        l2_items: NDArray[np.float32],
+        cores: Executor,
     ) -> float:
-        users, items = self._users.double().square(), self._items.double().square()
         observed = float((confidences * self._losses).sum(dtype=np.float64))
-        everywhere = self._options.alpha0 * float(users.sum(0) @ items.sum(0))
-        held_back = float(users.sum(1) @ torch.from_numpy(l2_users).double())
-        held_back += float(items.sum(1) @ torch.from_numpy(l2_items).double())
-        return observed + everywhere + held_back
+        of_users, held_back_users = sums_of_squares(self._users, l2_users, cores)
+        of_items, held_back_items = sums_of_squares(self._items, l2_items, cores)
+        everywhere = self._options.alpha0 * float(of_users @ of_items)
+        return observed + everywhere + held_back_users + held_back_items
 
     def scorer(self) -> FactorScorer:
         return FactorScorer(self._users, self._items, self._options)

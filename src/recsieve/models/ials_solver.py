@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from recsieve.data.codes import blocks
 
+Result = TypeVar("Result")
 ROWS = 256  # that a thread takes at once
 _TABLE_ROWS = 8192  # of a table of vectors that are multiplied at once
 _CONVERGED = 1e-12  # of a squared residual, beside that at the start
@@ -91,7 +92,18 @@ def dot_products(users: Tensor, items: Tensor, side: Side, cores: Executor) -> N
     return scores
 
 
-def _each(work: Callable[[slice], Tensor], n_rows: int, cores: Executor) -> list[Tensor]:
+def sums_of_squares(table: Tensor, weights: NDArray[np.float32], cores: Executor) -> tuple[Tensor, float]:
+    """Of each column: (factors,), and of all rows, each times its weight; both in float64."""
+
+    def add(rows: slice) -> tuple[Tensor, Tensor]:
+        squares = table[rows].double().square()
+        return squares.sum(0), squares.sum(1) @ torch.from_numpy(weights[rows]).double()
+
+    of_columns, of_rows = zip(*_each(add, len(table), cores), strict=True)
+    return sum(of_columns), float(sum(of_rows))
+
+
+def _each(work: Callable[[slice], Result], n_rows: int, cores: Executor) -> list[Result]:
     return list(cores.map(work, blocks(n_rows, _TABLE_ROWS)))
 
 
