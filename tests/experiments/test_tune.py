@@ -3,6 +3,7 @@ import tomllib
 import polars as pl
 import pytest
 
+from recsieve.denoisers import DENOISERS, Range
 from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.experiments.config import read_config
 from recsieve.experiments.search import make_tuning
@@ -47,6 +48,16 @@ def test_the_test_part_decides_nothing(tune, split):
         tune("a", strategies=["reweighted"])["strategies"]
         == tune("b", without, strategies=["reweighted"])["strategies"]
     )
+
+
+@pytest.mark.parametrize("denoiser", DENOISERS)
+def test_the_best_options_of_every_strategy_can_be_told_in_words(denoiser):
+    space = getattr(DENOISERS[denoiser], "search_space", {})
+    options = {name: choice.low if isinstance(choice, Range) else choice[0] for name, choice in space.items()}
+    told = in_words(denoiser, options, {"learning_rate": 0.001})
+    assert told.endswith("learning rate 0.001")
+    if denoiser in ("dcf", "fine-tuning", "truncated-by-owner"):
+        assert all(name in told for name in options)
 
 
 def test_the_next_comparison_has_the_tuned_options(tune, tmp_path, split):

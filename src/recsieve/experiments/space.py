@@ -65,7 +65,7 @@ def in_words(denoiser: str, options: Mapping[str, Any], others: Mapping[str, Any
 
 
 def _of_strategy(denoiser: str, options: Mapping[str, Any]) -> str:
-    if "drop_positives" in options:
+    if options.keys() == {"drop_positives", "ramp_epochs"}:
         what = {"random-drop": " at random", "least-popular-drop": ", the least popular items first"}.get(denoiser, "")
         share, epochs = 100 * options["drop_positives"], options["ramp_epochs"]
         return f"dropping up to {share:.3g} % of the positives{what}, reached after {_epochs(epochs)}"
