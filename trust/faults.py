@@ -76,9 +76,8 @@ def enumerate_faults(place: Place, command: str, *, every: int = 1) -> dict[str,
     return {"points": kinds, "failed": len(faults), "compared_files": len(expected), "defects": defects}
 
 
-def kill_at_writes(place: Place, command: str, kills: int) -> dict[str, Any]:
+def kill_at_writes(place: Place, command: str, kills: int, expected: dict[str, str]) -> dict[str, Any]:
     """Kill a command at some of its points, spread over all; where they are is counted in a process of its own."""
-    expected = reproducible(place, command)
     points = _count_points(place, command)
     faults = [Fault(1 + number * points // kills, kill=True) for number in range(kills)]
     defects = [text for fault in faults if (text := _attempt(place, command, fault, expected))]
@@ -133,15 +132,18 @@ def went_on(place: Place, command: str, out: Path, expected: dict[str, str], whe
 
 
 def main(words: list[str]) -> None:
-    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"commands": {}}
+    defects = []
     for command in words or COMMANDS:
         with TemporaryDirectory() as folder:
             place = Place(Path(folder))
             place.prepare()
             found = enumerate_faults(place, command)
+        defects += found["defects"]
+        known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"commands": {}}
         known["commands"][command] = {"command": f"python -m trust.faults {command}", **found}
-        write_text(RESULT, json.dumps(known, indent=1) + "\n")
-    sys.exit(any(known["commands"][command]["defects"] for command in words or COMMANDS))
+        in_order = {name: known["commands"][name] for name in COMMANDS if name in known["commands"]}
+        write_text(RESULT, json.dumps({"commands": in_order}, indent=1) + "\n")
+    sys.exit(bool(defects))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from recsieve.files import write_text
 RESULT = Path(__file__).parent / "results" / "fuzz.json"
 # Parts of all inputs: what is read in microseconds gets more than what has to be written to a disk first.
 SHARES = {
-    "rules": 0.40, "configurations": 0.40, "HTTP requests": 0.12, "readers": 0.05, "run folders": 0.02,
-    "checkpoints": 0.01,
+    "rules": 0.34, "configurations": 0.34, "HTTP requests": 0.12, "queries": 0.08, "readers": 0.05,
+    "descriptions": 0.04, "run folders": 0.02, "checkpoints": 0.01,
 }  # fmt: skip
 LONGEST = 60  # seconds for one input
 

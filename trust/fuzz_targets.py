@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import sqlite3
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +24,8 @@ from recsieve.auto.plan import Plan
 from recsieve.checking import make_settings
 from recsieve.data.interactions import Interactions
 from recsieve.data.labelling import false_positive_flags
+from recsieve.data.proposal import propose
+from recsieve.data.reading.file_format import Format
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.errors import RecsieveError
@@ -33,34 +36,10 @@ from recsieve.serving.app import make_app
 from recsieve.settings import parse_criterion, parse_duration
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
+from trust.fuzz_seeds import BODIES, CELLS, LOGS, NAMES, QUERIES, ROWS, RULES, WORDS
 from trust.mutation import STRANGE, mutate_bytes, mutate_text, mutate_value
 
 Attempt = Callable[[Random], None]  # raises a RecsieveError, or nothing
-
-RULES = [
-    "rating < 3", "dwell_seconds < 10", "hours < 1 or returned", "event = 'return'", "rating between 1 and 2",
-    "not (rating >= 3 and hours > 1)", '"odd name" is null', "rating in (1, 2)", "event like 'r%'", "-rating > -3",
-]  # fmt: skip
-WORDS = ["rating", "hours", "event", "returned", "nothing", "and", "or", "not", "(", ")", "<", ">", "=", "!=",
-         "'return'", "3", "1.5", "1e400", "null", "is", "in", "between", "like", "case", "when", "select", "*", ";",
-         "--", "/*", "::", "'", '"', "+", "/", "%", "lower(event)", "count(*)", "exists", "@x", "$1", "[1]",
-         "\\", "漢"]  # fmt: skip
-ROWS = pl.DataFrame(
-    {"rating": [1, 5, None], "dwell_seconds": [1.0, 20.0, float("nan")], "hours": [0.5, 2, 3],
-     "returned": [True, False, None], "event": ["return", "buy", None], "odd name": [None, "a", ""]}
-)  # fmt: skip
-LOGS = [
-    b"user,item,rating\n" + b"".join(b"u%d,i%d,%d\n" % (n % 7, n % 5, n % 6) for n in range(30)),
-    b"user\titem\ttime\n" + b"".join(b"%d\t%d\t2024-03-%02d\n" % (n % 7, n % 5, n + 1) for n in range(30)),
-    b'customer;product;false_positive\n"a;b";"x ""y""";yes\nb;c;no\nc;d;\n',
-    b"1,2,3\n4,5,6\n7,8,9\n", b"user_id:token,item_id:token,rating:float\n1,2,3.5\n3,4,1\n",
-]  # fmt: skip
-BODIES: list[tuple[str, Any]] = [
-    ("/recommend", {"users": ["u1", "u2"], "k": 3, "deny": ["i1"], "min_popularity": 1, "explain": 2}),
-    ("/recommend", {"profiles": [["i1", "i2"]], "allow": {"0": ["i3"]}, "k": 5, "exclude_seen": False}),
-    ("/similar", {"items": ["i1"], "k": 3}), ("/explain", {"user": "u1", "items": ["i2"], "most": 2}),
-    ("/explain", {"profile": ["i1"], "items": ["i2"]}), ("/reload", {"back": True}),
-]  # fmt: skip
 
 
 @contextmanager
@@ -72,7 +51,9 @@ def targets(folder: Path) -> Iterator[dict[str, Attempt]]:
         yield {
             "rules": _rules(),
             "configurations": _configurations(),
+            "queries": _queries(folder),
             "readers": _readers(folder),
+            "descriptions": _descriptions(),
             "run folders": _run_folders(folder, split),
             "checkpoints": _checkpoints(folder, split),
             "HTTP requests": _requests(folder, split, runner),
@@ -139,6 +120,44 @@ def _readers(folder: Path) -> Attempt:
         path = folder / f"log{ending}"
         path.write_bytes(mutate_bytes(seed, rng))
         read_interactions(path, **rng.choice(options))
+
+    return attempt
+
+
+def _queries(folder: Path) -> Attempt:
+    """SQL over a file, which is the same afterwards."""
+    path = folder / "log.sqlite"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE t (user, item, rating)")
+        made.executemany("INSERT INTO t VALUES (?, ?, ?)", [(f"u{n % 3}", n % 4, n % 5) for n in range(12)])
+        made.commit()
+    before = path.read_bytes()
+
+    def attempt(rng: Random) -> None:
+        soup = " ".join(rng.choices(WORDS, k=rng.randrange(1, 6)))
+        query = rng.choice(QUERIES)
+        query = rng.choice([query, mutate_text(query, rng), f"{query} {soup}", f"SELECT user, item, {soup} FROM t"])
+        try:
+            propose(path, Format(query=query))
+            read_interactions(path, query=query)
+        finally:
+            if path.read_bytes() != before or len(list(folder.glob("log.sqlite*"))) > 1:
+                raise AssertionError(f"{query!r} has changed the file")
+
+    return attempt
+
+
+def _descriptions() -> Attempt:
+    """Frames with columns of anything, beside users and items."""
+
+    def attempt(rng: Random) -> None:
+        columns: dict[str, Any] = {"user": [f"u{n % 4}" for n in range(12)], "item": [n % 5 for n in range(12)]}
+        for _ in range(rng.randrange(1, 4)):
+            values = rng.choices(rng.sample(CELLS, k=rng.choice([1, 1, 2])), k=12)
+            columns[rng.choice(NAMES)] = pl.Series(values, strict=False)
+        frame = pl.DataFrame(columns)
+        found = propose(frame)
+        read_interactions(frame, **found.options)
 
     return attempt
 

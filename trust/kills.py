@@ -1,4 +1,4 @@
-"""`python -m trust.kills [KILLS]`: kill -9 at random moments and at writes, go on, and compare to the bit.
+"""`python -m trust.kills [KILLS [COMMAND ...]]`: kill -9 at random moments and at writes, go on, compare to the bit.
 
 Each kill begins anew or goes on with what the one before has left; after some, the command is run to its end and its
 files are held against those of undisturbed runs.
@@ -25,9 +25,8 @@ AT_WRITES = {"train": 5, "auto": 5, "audit": 4, "compare": 4, "recommend": 2}
 IN_A_ROW = 5  # kills before a command is let go on to its end
 
 
-def kill_at_moments(place: Place, command: str, kills: int, rng: Random) -> dict[str, Any]:
+def kill_at_moments(place: Place, command: str, kills: int, rng: Random, expected: dict[str, str]) -> dict[str, Any]:
     """Kill a command again and again, at moments anywhere in the time that it takes."""
-    expected = reproducible(place, command)
     started = perf_counter()
     place.must(command, place.folder / f"{command}-timed" / "out")
     usual = perf_counter() - started
@@ -49,17 +48,28 @@ def kill_at_moments(place: Place, command: str, kills: int, rng: Random) -> dict
 def main(words: list[str]) -> None:
     kills = int(words[0]) if words else 20
     warm_up()
-    result: dict[str, Any] = {"command": f"python -m trust.kills {kills}", "at_moments": {}, "at_writes": {}}
-    for command in AT_MOMENTS:
+    defects: list[str] = []
+    for command in words[1:] or AT_MOMENTS:
         with TemporaryDirectory() as folder:
             place = Place(Path(folder), in_child=True)
             place.prepare()
-            result["at_moments"][command] = kill_at_moments(place, command, kills, Random(command))
+            expected = reproducible(place, command)
+            found = {"at_moments": kill_at_moments(place, command, kills, Random(command), expected)}
             if kills >= 20:
-                result["at_writes"][command] = kill_at_writes(place, command, AT_WRITES[command])
-        write_text(RESULT, json.dumps(result, indent=1) + "\n")
-    found = [*result["at_moments"].values(), *result["at_writes"].values()]
-    sys.exit(any(one["defects"] for one in found))
+                found["at_writes"] = kill_at_writes(place, command, AT_WRITES[command], expected)
+        defects += [defect for one in found.values() for defect in one["defects"]]
+        _write(command, kills, found)
+    sys.exit(bool(defects))
+
+
+def _write(command: str, kills: int, found: dict[str, Any]) -> None:
+    """Put what was found for a command beside what is known of others, which may run in a process of their own."""
+    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    result: dict[str, Any] = {"command": f"python -m trust.kills {kills}"}
+    for part in ("at_moments", "at_writes"):
+        both = known.get(part, {}) | ({command: found[part]} if part in found else {})
+        result[part] = {name: both[name] for name in AT_MOMENTS if name in both}
+    write_text(RESULT, json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """What a user can get wrong is one line on standard error and exit code 2, and nothing is damaged."""
 
 import json
+from datetime import timedelta
 
+import polars as pl
 import pytest
 from safetensors.torch import load_file, save_file
 
@@ -152,6 +154,23 @@ def test_nmtr_and_pairs_do_not_go_together_and_leave_nothing_behind(recsieve, lo
     assert refused(recsieve("train", log, *columns, "--model", "nmtr", *out), "pointwise")
     assert refused(recsieve("tune", log, *columns, "--model", "nmtr", *out), "pointwise")
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_log_holds_breaks_no_line_and_commands_no_terminal(recsieve, tmp_path):
+    rows = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "time": ["\x1b[31m\nerror: gone\x00"] * 2})
+    rows.write_parquet(tmp_path / "log.parquet")
+    words = ("--time", "time", "--model", "popularity", "--out", tmp_path / "run")
+    answer = recsieve("train", tmp_path / "log.parquet", *words)
+    assert refused(answer, r"\x1b[31m\nerror: gone\x00")
+    assert len(answer.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("value", [b"\xff\x00", timedelta(1), float("nan"), float("inf"), [1, 2], None])
+def test_a_column_of_anything_is_described(recsieve, tmp_path, value):
+    users, items = [f"u{n % 4}" for n in range(12)], [f"i{n % 3}" for n in range(12)]
+    pl.DataFrame({"user": users, "item": items, "rating": [value] * 12}).write_parquet(tmp_path / "log.parquet")
+    answer = recsieve("describe", tmp_path / "log.parquet")
+    assert answer.code == 0, answer.err
 
 
 @pytest.mark.parametrize("command", ["train", "audit"])

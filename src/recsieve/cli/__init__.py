@@ -74,7 +74,9 @@ for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where rese
 
 def main() -> None:
     """Run a command; what the user can put right is one line and exit code 2."""
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLine("%(levelname)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     signal.signal(signal.SIGINT, _stop)
     try:
         app()
@@ -97,10 +99,22 @@ def main() -> None:
         _end("stopped; what was written is whole: the same command goes on (`train` with --resume).", code=130)
 
 
+class _OneLine(logging.Formatter):
+    """A line for each message, whatever it quotes from a log."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return _printable(super().formatMessage(record))
+
+
+def _printable(text: str) -> str:
+    """Text in which line breaks and what would command a terminal are written out."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def _stop(*_: object) -> None:
     raise Interrupted
 
 
 def _end(message: str, code: int) -> None:
-    typer.echo(message, err=True)
+    typer.echo(_printable(message), err=True)
     sys.exit(code)

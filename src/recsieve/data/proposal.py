@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from recsieve.data.labelling import is_zero_or_one, marked
 from recsieve.data.reading.columns import guess_item, guess_time, guess_user
@@ -180,7 +182,9 @@ def _middle(column: pl.Series) -> float:
 
 def _range(column: pl.Series) -> tuple[float, float]:
     low, high = column.min(), column.max()
-    return (float(low), float(high)) if isinstance(low, int | float) and isinstance(high, int | float) else (0.0, 0.0)
+    if isinstance(low, int | float) and isinstance(high, int | float) and math.isfinite(low + high):
+        return float(low), float(high)
+    return 0.0, 0.0
 
 
 def _short(column: pl.Series) -> float:
@@ -215,7 +219,7 @@ def _described(column: pl.Series, role: str) -> Column:
     known = column.drop_nulls()
     if column.dtype.is_nested() or column.dtype == pl.Object:
         return Column(column.name, "lists or objects", None, [], role)
-    examples = known.unique(maintain_order=True).head(_EXAMPLES).cast(pl.String).to_list()
+    examples = _in_words(known.unique(maintain_order=True).head(_EXAMPLES))
     return Column(column.name, _holds(column.dtype), known.n_unique(), examples, role)
 
 
@@ -227,3 +231,10 @@ def _holds(dtype: Any) -> str:
     if dtype.is_temporal():
         return "times"
     return {pl.Boolean: "true or false", pl.Null: "nothing"}.get(dtype, "text")
+
+
+def _in_words(values: pl.Series) -> list[str]:
+    try:
+        return values.cast(pl.String).to_list()
+    except PolarsError:  # bytes and spans of time, which polars does not make text of
+        return [str(value) for value in values.to_list()]
