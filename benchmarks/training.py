@@ -20,6 +20,7 @@ from recsieve.models import MODELS, Model
 from recsieve.objectives import BCE, Objective
 from recsieve.sampling import Batch, Sampler
 from recsieve.training import Driver, GradientFitting, TrainingPlan
+from recsieve.training.gradient import layout_of
 from recsieve.training.steps import make_stepper
 
 PLAIN_MODELS: dict[str, Callable[..., nn.Module]] = {"gmf": plain.GMF, "neumf": plain.NeuMF}
@@ -139,7 +140,7 @@ def plain_epoch(model: nn.Module, dataset: plain.PairDataset, sampling: float, c
 
 def batches_of(model: Model, data: Interactions, steps: int) -> list[Batch]:
     """The first batches that ours would train on, over as many epochs as it takes."""
-    sampler = Sampler(data, seed=0, user_grouped=model.user_grouped_batches)
+    sampler = Sampler(data, seed=0, layout=layout_of(model, BCE(), "paper"))
 
     def endless() -> Iterator[Batch]:
         epoch = 0

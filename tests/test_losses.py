@@ -258,6 +258,7 @@ def test_fidelity_counts_and_rounds_as_the_authors_code():
     paper, authors = TruncatedBCE(0.21, 1), TruncatedBCE(0.21, 1, fidelity="authors")
     losses = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
     hardest = losses.masked_fill(labels == 0, -1).argsort(descending=True)
+    assert authors(logits, labels) == losses.mean()  # the first of its steps drops nothing
     for loss, n_dropped in ((paper, 13), (authors, 14)):  # 64 · 0.21 = 13.44
         kept = torch.ones(64).index_fill(0, hardest[:n_dropped], 0.0)
         torch.testing.assert_close(loss(logits, labels), (kept * losses).sum() / kept.sum())

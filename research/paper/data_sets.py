@@ -39,7 +39,11 @@ class DataSet:
 
     @property
     def steps_per_epoch(self) -> int:
-        return -(-2 * len(self.split.train) // published.BATCH)
+        return self.steps_of(len(self.split.train))
+
+    def steps_of(self, n_interactions: int) -> int:
+        """The steps of an epoch of so many interactions, each with a negative."""
+        return -(-2 * n_interactions // published.BATCH)
 
     def ramp(self, steps: int, epochs: int) -> int:
         """The paper's ε_N for this data: as it is for the paper's own, for others the same share of the training."""
@@ -91,7 +95,7 @@ def _of_authors(path: Path, source: str, name: str, preset: str | None, fidelity
         split = load_split(path, check=fidelity == "paper")
         return DataSet(name, source, "the authors' files", _preset(preset or known), split, is_papers=known is not None)
     (validation,), (test,) = path.glob("*.valid.rating"), path.glob("*.test.negative")
-    split = load_split(validation, test=test)
+    split = load_split(validation, test=test, check=fidelity == "paper")
     about = (
         "the paper's own validation file stands in as the training set (its training file is not to be had), a ninth "
         "of it held out for validation; the paper's own test"

@@ -34,8 +34,9 @@ def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]
 
 def _curve(data: DataSet, options: Options, records: Records, model: str) -> list[dict[str, Any]]:
     ended = records.seeds(data, options, model, "T-CE")
-    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=2)
-    schedule: Any = make_denoiser("truncated", dict(ended[0].spec.hyperparameters), context)
+    first = ended[0].spec
+    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=2, fidelity=first.fidelity)
+    schedule: Any = make_denoiser("truncated", dict(first.hyperparameters), context)
     course = mean_over_seeds([found(run.history()) for run in ended])
     rates = pl.Series("paper_random_recall", [schedule.drop_rate(step) for step in course["step"]])
     return thinned(course.with_columns(rates))

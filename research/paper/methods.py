@@ -30,7 +30,6 @@ class Setting:
     data: DataSet
     preset: Preset
     epochs: int
-    fidelity: str
 
 
 def _no_hyperparameters(setting: Setting) -> Hyperparameters:
@@ -41,7 +40,6 @@ def _truncation(setting: Setting) -> Hyperparameters:
     return {
         "max_drop_rate": setting.preset.max_drop_rate,
         "ramp_steps": setting.data.ramp(setting.preset.ramp_steps, setting.epochs),
-        "fidelity": setting.fidelity,
     }
 
 

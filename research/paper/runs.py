@@ -13,7 +13,7 @@ import polars as pl
 
 from recsieve.checking import make_settings
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.settings import Settings
+from recsieve.settings import Fidelity, Settings
 from recsieve.storage.run_folder import RunFolder
 from research.paper import published
 from research.paper.data_sets import DataSet
@@ -23,6 +23,7 @@ OWN_LOSS, NDCG = "own-loss", "ndcg@20"
 SELECTIONS = (OWN_LOSS, NDCG)
 PROBES = "probes.parquet"
 VALIDATIONS = "validations.parquet"
+PER_USER = {select_by: f"per_user-{select_by}.parquet" for select_by in SELECTIONS}
 CUTOFFS = (3, 20, 50, 100)
 
 
@@ -32,7 +33,7 @@ class Options:
 
     seeds: int = 3
     epochs: int = published.EPOCHS
-    fidelity: str = "paper"
+    fidelity: Fidelity = "paper"
     models: tuple[str, ...] = ()  # empty: those of the paper's table or figure
     select_by: str = OWN_LOSS
     users: int | None = None  # rank for at most so many test users, the same in every run
@@ -40,7 +41,7 @@ class Options:
 
 
 def make_options(
-    seeds: int, epochs: int, fidelity: str, models: tuple[str, ...], select_by: str, users: int | None, sweep: bool
+    seeds: int, epochs: int, fidelity: Any, models: tuple[str, ...], select_by: str, users: int | None, sweep: bool
 ) -> Options:
     """Check what was asked for."""
     for name, given, allowed in (
@@ -62,10 +63,11 @@ class RunSpec:
     method: str
     seed: int
     epochs: int
-    fidelity: str
+    fidelity: Fidelity
     users: int | None
     every: int  # steps from one validation to the next
     hyperparameters: tuple[tuple[str, int | float | str], ...] = ()
+    steps: int | None = None  # what is selected is no later; None: the last
 
     @property
     def name(self) -> str:
@@ -91,21 +93,27 @@ class RunSpec:
         return make_settings({
             **method.settings(self.model), "denoiser": method.denoiser, "denoiser_options": dict(self.hyperparameters),
             "select_by": OWN_LOSS, "epochs": self.epochs, "patience": 1_000_000, "batch_size": published.BATCH,
-            "seed": self.seed, "validate_every": self.check_every,
+            "seed": self.seed, "validate_every": self.check_every, "fidelity": self.fidelity,
         })  # fmt: skip
 
 
 def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:
     """A run with the settings behind the published cell, or those of the preset for other data."""
     chosen = published.preset(data.preset, model)
-    hyperparameters: Hyperparameters = METHODS[method].hyperparameters(
-        Setting(data, chosen, options.epochs, options.fidelity)
-    )
+    hyperparameters: Hyperparameters = METHODS[method].hyperparameters(Setting(data, chosen, options.epochs))
     authors = options.fidelity == "authors" and data.is_papers
     every = published.validation_steps(data.preset) if authors else data.steps_per_epoch
-    return RunSpec(
+    run = RunSpec(
         model, method, seed, options.epochs, options.fidelity, options.users, every, tuple(hyperparameters.items())
     )
+    return _as_many_steps(run, data) if method == "clean" else run
+
+
+def _as_many_steps(run: RunSpec, data: DataSet) -> RunSpec:
+    """Clean training has fewer interactions, and so takes more epochs to as many steps as normal training."""
+    steps, train = run.epochs * data.steps_per_epoch, data.split.train
+    own_steps = data.steps_of(len(train) - int(train.is_false_positive.sum()))
+    return replace(run, epochs=-(-steps // max(own_steps, 1)), steps=steps)
 
 
 def grid(data: DataSet, options: Options, models: Sequence[str], methods: Sequence[str]) -> list[RunSpec]:
@@ -135,6 +143,10 @@ class Record:
 
     def history(self) -> pl.DataFrame:
         return self.folder.read_frame(self.folder.history)
+
+    def per_user(self, select_by: str) -> pl.DataFrame:
+        """The test metrics of each user under a way to select."""
+        return self.frame(PER_USER[select_by])
 
     def frame(self, name: str) -> pl.DataFrame:
         return self.folder.read_frame(self.folder.path / name)

@@ -6,7 +6,8 @@ from typing import Any
 
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, summarise
+from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, spec, summarise
+from research.paper.verdicts import tested
 
 METRICS = ("recall@20", "ndcg@20")
 METHODS = ("clean", "CE")
@@ -35,6 +36,11 @@ def _model(data: DataSet, options: Options, records: Records, model: str) -> dic
             for method in METHODS
         }
         rows["ours"][select_by] = {**cells, "drop": {metric: drop(cells, metric) for metric in METRICS}}
+    normal, clean = (
+        [spec(data, options, model, method, s) for s in range(options.seeds)] for method in ("CE", "clean")
+    )
+    rows["tested"] = tested(records, normal, clean, "ndcg@20")
+    rows["steps"] = {"clean": clean[0].steps, "CE": options.epochs * data.steps_per_epoch}
     if data.is_papers and model == "neumf" and data.name in published.TABLE1:
         rows["published"] = {
             method: dict(zip(METRICS, values, strict=True)) for method, values in published.TABLE1[data.name].items()

@@ -21,6 +21,7 @@ from research.paper.runs import (
     spec,
     summarise,
 )
+from research.paper.verdicts import tested
 
 
 def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
@@ -82,6 +83,11 @@ def metrics(data: DataSet) -> list[str]:
     return [f"{name}@{k}" for name in ("recall", "ndcg") for k in data.cutoffs]
 
 
+def judged_by(data: DataSet) -> str:
+    """The metric of verdicts: NDCG at the shorter of the two lists."""
+    return f"ndcg@{data.cutoffs[0]}"
+
+
 def _cell(data: DataSet, options: Options, records: Records, model: str, method: str) -> dict[str, Any]:
     runs = cell_runs(data, options, records, model, method)
     cell: dict[str, Any] = {"model": model, "method": method, **measured(data, records, runs)}
@@ -95,6 +101,7 @@ def measured(data: DataSet, records: Records, runs: Sequence[RunSpec]) -> dict[s
     ended = [records[run] for run in runs]
     return {
         "epochs": runs[0].epochs,
+        "seeds": len(runs),
         "hyperparameters": dict(runs[0].hyperparameters),
         "ours": {
             select_by: {metric: summarise(run.test(select_by)[metric] for run in ended) for metric in metrics(data)}
@@ -110,7 +117,11 @@ def measured(data: DataSet, records: Records, runs: Sequence[RunSpec]) -> dict[s
 
 def _improvement(data: DataSet, options: Options, records: Records, model: str, method: str) -> dict[str, Any]:
     plain, other = (cell_runs(data, options, records, model, name) for name in ("CE", method))
-    return {"ours": improvement(data, records, plain, other), "published": published.IMPROVEMENT[model][method]}
+    return {
+        "ours": improvement(data, records, plain, other),
+        "tested": tested(records, plain, other, judged_by(data)),
+        "published": published.IMPROVEMENT[model][method],
+    }
 
 
 def improvement(

@@ -24,7 +24,7 @@ from recsieve.training import Event, GradientFitting
 from recsieve.training.early_stopping import EarlyStopping
 from research.paper.methods import METHODS
 from research.paper.probe import Probe
-from research.paper.runs import CUTOFFS, NDCG, OWN_LOSS, PROBES, VALIDATIONS, RunSpec
+from research.paper.runs import CUTOFFS, NDCG, OWN_LOSS, PER_USER, PROBES, VALIDATIONS, RunSpec
 
 # Ranked at each validation: enough to choose by, for NeuMF takes milliseconds for each of a large catalogue.
 VALIDATION_USERS, VALIDATION_SCORES = 2_000, 10_000_000
@@ -45,6 +45,8 @@ def train_run(split: Split, run: RunSpec, folder: RunFolder, progress: Callable[
     folder.write_frame(folder.history, recommender.history if recommender.history is not None else pl.DataFrame())
     folder.write_frame(folder.path / VALIDATIONS, pl.DataFrame(watch.validations))
     folder.write_frame(folder.path / PROBES, pl.DataFrame(watch.probes))
+    for name, evaluation in tests.items():
+        folder.write_frame(folder.path / PER_USER[name], per_user(evaluation))
     folder.write_metrics({
         "selected": {name: chosen.best_step for name, chosen in watch.selections.items()},
         "steps_per_epoch": watch.training.steps_per_epoch if watch.training else None,
@@ -73,6 +75,8 @@ class Recorder:
         """Look at the losses often in the first epoch and at every validation, which comes less often."""
         assert isinstance(training, GradientFitting)  # all of the paper's models are
         self.training = training
+        if self._run.steps is not None and training.step > self._run.steps:
+            return float("-inf")  # more than normal training has
         due = training.step + self._run.check_every // 2 >= self._next_validation or training.step == training.total
         self._next_validation += self._run.every if due else 0
         if self.probe.usable and (due or training.step <= training.steps_per_epoch):
@@ -113,7 +117,8 @@ def thresholds(training: GradientFitting) -> dict[str, float]:
 
 def test_selections(watch: Recorder, split: Split, run: RunSpec) -> dict[str, Evaluation]:
     """Rank what was not seen, with the weights of either selection, which are often the same."""
-    relevant, seen = some_users(split.test, run.users).csr, seen_before_test(split, run.fidelity)
+    test, authors = some_users(split.test, run.users), run.fidelity == "authors"
+    relevant, seen = test.counted if authors else test.csr, seen_before_test(split, run.fidelity)
     by_step: dict[int, Evaluation] = {}
     for chosen in watch.selections.values():
         if chosen.best_step not in by_step and watch.training is not None:
@@ -128,6 +133,12 @@ def seen_before_test(split: Split, fidelity: str) -> CSR:
     Clean training leaves out the same pairs, so that its lists can be compared.
     """
     return split.train.csr if fidelity == "paper" else split.train.csr.union(split.validation.csr)
+
+
+def per_user(evaluation: Evaluation) -> pl.DataFrame:
+    """The metrics of each user that verdicts are given by."""
+    kept = {name: values for name, values in evaluation.per_user.items() if name.startswith(("recall", "ndcg"))}
+    return pl.DataFrame({"user": evaluation.users, **kept})
 
 
 def group_metrics(evaluation: Evaluation, train: Interactions) -> list[dict[str, float]]:

@@ -60,6 +60,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     elif settings.model != CUSTOM:
         _check_model(settings)
     _check_denoiser(settings)
+    _check_fidelity(settings)
     return settings
 
 
@@ -179,9 +180,22 @@ def _check_denoiser(settings: Settings) -> None:
     """Make the strategy once, which fails where an option is wrong; those of `auto` are checked before."""
     if settings.denoiser in (AUTO, CUSTOM):
         return
-    context = Context(1, 1, 1, torch.ones(1), steps_per_epoch=1, losses_per_positive=1 + settings.negatives)
+    context = Context(1, 1, 1, torch.ones(1), 1, 1 + settings.negatives, fidelity=settings.fidelity)
     with _explaining(f"the strategy {settings.denoiser}", settings.denoiser_options):
         make_denoiser(settings.denoiser, settings.denoiser_options, context)
+
+
+def _check_fidelity(settings: Settings) -> None:
+    """Refuse the authors' batches where they cannot be: a positive and its negatives are not beside each other."""
+    if settings.fidelity == "paper":
+        return
+    if settings.chooses:
+        raise ConfigError("fidelity is 'authors', but their code chooses nothing: name a model and a strategy.")
+    if make_objective(settings.objective, settings.objective_options).pairwise:
+        raise ConfigError(
+            f"fidelity is 'authors', whose batches keep no positive beside its negatives, which {settings.objective} "
+            "compares: give a pointwise objective such as bce, or fidelity 'paper'."
+        )
 
 
 @contextmanager

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from recsieve.communicator import Communicator, current
 from recsieve.denoisers import Denoiser, EpochMemory, LossBatch, NextEpoch, Reweighted, Truncated
 from recsieve.errors import ConfigError
 from recsieve.objectives import BCE, BPR, Hinge, Losses, Objective, Softmax, Square
+from recsieve.settings import Fidelity
 
 
 @dataclass(frozen=True)
@@ -193,21 +194,24 @@ def gather_batch(
     return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
 
 
-Fidelity = Literal["paper", "authors"]
-
-
 class TruncatedBCE(DenoisedLoss):
     """Cross-entropy that drops the largest-loss positives of each batch, at a growing rate (T-CE)."""
 
-    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000, fidelity: Fidelity = "paper") -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity), BCE())
+    def __init__(
+        self,
+        max_drop_rate: float = 0.2,
+        ramp_steps: int = 30_000,
+        fidelity: Fidelity = "paper",
+        exponent: float = 1.0,
+    ) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity, exponent), BCE())
 
 
 class ReweightedBCE(DenoisedLoss):
     """Cross-entropy in which a large-loss interaction counts less (R-CE)."""
 
-    def __init__(self, beta: float = 0.2) -> None:
-        super().__init__(Reweighted(beta), BCE())
+    def __init__(self, beta: float = 0.2, fidelity: Fidelity = "paper") -> None:
+        super().__init__(Reweighted(beta, fidelity), BCE())
 
 
 class TruncatedSquare(DenoisedLoss):

@@ -36,7 +36,17 @@ from recsieve.recommendations.ranker import Ranker
 from recsieve.refitting import refit, take_up
 from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
 from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
-from recsieve.settings import AUTO, CUSTOM, Engine, Settings, auto_options, is_loss, parse_criterion, parse_duration
+from recsieve.settings import (
+    AUTO,
+    CUSTOM,
+    Engine,
+    Fidelity,
+    Settings,
+    auto_options,
+    is_loss,
+    parse_criterion,
+    parse_duration,
+)
 from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Driver, Event, InteractionMemory, Validated
@@ -84,6 +94,7 @@ class Recommender(Displayed):
         validation_users: int | None = None,
         checkpoint_every: int | None = None,
         engine: Engine | None = None,
+        fidelity: Fidelity | None = None,
         shard_tables: bool | None = None,
         table_learning_rate: float | None = None,
         budget: str | None = None,
@@ -296,7 +307,8 @@ class Recommender(Displayed):
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
         """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
 
-        The test set is that of the split it was trained on, unless another is given.
+        The test set is that of the split it was trained on, unless another is given. With `fidelity="authors"` a pair
+        that the test repeats counts as often in what there is to be found, and a user with nothing to be found is 0.
         """
         model, split = self._fitted()
         test = split if test is None else test
@@ -304,7 +316,11 @@ class Recommender(Displayed):
         if wanted.total() == 0:
             raise DataError("the test set is empty: give at least one interaction that is not known to be noise.")
         unwanted_items = None if unwanted is None else unwanted.csr
-        return evaluate(model, wanted.csr, self.seen(), ks, unwanted_items, wanted.group)
+        if self.settings.fidelity == "authors":
+            relevant, nothing = wanted.counted, 0.0
+        else:
+            relevant, nothing = wanted.csr, math.nan
+        return evaluate(model, relevant, self.seen(), ks, unwanted_items, wanted.group, nothing_relevant=nothing)
 
     def recommend(
         self,

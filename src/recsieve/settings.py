@@ -20,6 +20,7 @@ TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of po
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
 Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
+Fidelity = Literal["paper", "authors"]
 Options = dict[str, int | float | str]
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, lt=float("inf"))]
@@ -46,6 +47,11 @@ class TrainingPlan(Budget):
 
     learning_rate: Rate = Field(default=1e-3, description="Of Adam.")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="The same seed gives the same numbers.")
+    fidelity: Fidelity = Field(
+        default="paper",
+        description="Where its authors' code differs from the paper: batches, drops, means and tests as the 'paper' or "
+        "the 'authors' have them.",
+    )
     validate_every: Positive | None = Field(default=None, description="Steps between validations. [an epoch]")
     checkpoint_every: Positive | None = Field(default=None, description="Steps between checkpoints. [an epoch]")
 

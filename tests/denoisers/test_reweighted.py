@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from recsieve.denoisers import LossBatch, Reweighted
 from recsieve.errors import ConfigError
+from recsieve.losses import ReweightedBCE
 from recsieve.objectives import BCE
 
 
@@ -34,3 +37,16 @@ def test_beta_zero_is_plain_cross_entropy():
 def test_an_impossible_beta_says_what_to_give(beta):
     with pytest.raises(ConfigError, match="give 0"):
         Reweighted(beta)
+
+
+def test_the_mean_is_over_the_batch_in_the_authors_way_also_where_a_weight_underflows():
+    logits, labels = torch.tensor([-2000.0, 0.0]), torch.tensor([1.0, 1.0])
+    paper, authors = ReweightedBCE(0.2)(logits, labels), ReweightedBCE(0.2, "authors")(logits, labels)
+    only = 0.5**0.2 * math.log(2)
+    assert paper.item() == pytest.approx(only)
+    assert authors.item() == pytest.approx(only / 2)
+
+
+def test_a_fidelity_that_there_is_not_is_an_error():
+    with pytest.raises(ConfigError, match="give 'paper' or 'authors'"):
+        Reweighted(0.2, "exact")

@@ -19,6 +19,6 @@ def test_truncated_and_its_controls_drop_equally_many_at_every_step(fidelity):
 
 
 def test_a_strategy_shows_the_options_that_it_was_given():
-    assert repr(Truncated(0.1, 7)) == "Truncated(max_drop_rate=0.1, ramp_steps=7, fidelity='paper')"
+    assert repr(Truncated(0.1, 7)) == "Truncated(max_drop_rate=0.1, ramp_steps=7, fidelity='paper', exponent=1.0)"
     shown = repr(LeastPopularDrop(0.1, 7, context=CONTEXT))
-    assert shown == "LeastPopularDrop(max_drop_rate=0.1, ramp_steps=7, fidelity='paper')"
+    assert shown == "LeastPopularDrop(max_drop_rate=0.1, ramp_steps=7, fidelity='paper', exponent=1.0)"

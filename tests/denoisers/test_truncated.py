@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -52,8 +53,19 @@ def test_the_authors_schedule_counts_from_zero_over_one_step_less():
     assert [strategy.drop_rate(t) for t in (1, 2, 501, 1001, 1002)] == pytest.approx([0, 0.2 / 1000, 0.1, 0.2, 0.2])
 
 
-def test_the_authors_schedule_of_one_step_is_constant():
-    assert Truncated(0.2, 1, "authors").drop_rate(1) == 0.2
+def test_the_authors_schedule_of_one_step_drops_nothing_in_the_first():
+    assert [Truncated(0.2, 1, "authors").drop_rate(t) for t in (1, 2, 3)] == [0.0, 0.2, 0.2]
+
+
+@pytest.mark.parametrize(("rate", "steps", "exponent"), [(0.2, 1, 1.0), (0.2, 7, 2.0), (0.1, 30_000, 1.0)])
+def test_the_authors_schedule_is_so_many_even_points_and_then_the_largest_rate(rate, steps, exponent):
+    points = np.linspace(0, rate**exponent, steps)
+    strategy = Truncated(rate, steps, "authors", exponent)
+    some = range(0, steps, max(1, steps // 100))
+    assert [strategy.drop_rate(t + 1) for t in some] == [points[t] for t in some]
+    assert strategy.drop_rate(steps + 1) == rate
+    if steps > 1:
+        assert strategy.drop_rate(steps) == rate**exponent
 
 
 def test_a_batch_without_positives_loses_nothing():
@@ -67,7 +79,15 @@ def test_as_many_as_all_positives_may_go_but_no_negative():
 
 
 @pytest.mark.parametrize(
-    "options", [{"max_drop_rate": 1.0}, {"max_drop_rate": -0.1}, {"ramp_steps": 0}, {"fidelity": "x"}]
+    "options",
+    [
+        {"max_drop_rate": 1.0},
+        {"max_drop_rate": -0.1},
+        {"ramp_steps": 0},
+        {"fidelity": "x"},
+        {"exponent": 2.0},
+        {"exponent": 0.0, "fidelity": "authors"},
+    ],
 )
 def test_an_option_out_of_range_says_what_it_means(options):
     with pytest.raises(ConfigError, match="give"):

@@ -1,9 +1,10 @@
 import numpy as np
+import polars as pl
 import pytest
 import torch
 
 from recsieve.cores import one_thread
-from recsieve.data.interactions import CSR
+from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import ConfigError
 from recsieve.evaluation import metrics as metrics_module
 from recsieve.evaluation.metrics import evaluate, ranking_metrics
@@ -115,3 +116,21 @@ def test_users_are_measured_block_by_block_with_the_same_result(monkeypatch):
     assert in_blocks.overall == pytest.approx(whole.overall, rel=1e-14)
     assert (in_blocks.users == whole.users).all()
     assert list(in_blocks.per_user) == list(whole.per_user)
+
+
+def plain_metrics(ranked, test_items, k):
+    """Recall and NDCG as the authors have them: a hit counts once, what there is to find with its repeats."""
+    gains = [item in test_items for item in ranked[:k]]
+    found = sum(gain / np.log2(rank + 2) for rank, gain in enumerate(gains))
+    ideal = sum(1 / np.log2(rank + 2) for rank in range(min(k, len(test_items))))
+    return (sum(gains) / len(test_items), found / ideal) if test_items else (0.0, 0.0)
+
+
+def test_a_repeated_test_pair_counts_once_as_a_hit_and_as_often_as_it_stands_in_what_there_is_to_find():
+    users, items = np.array([0, 0, 0, 1, 1], np.int32), np.array([3, 3, 5, 2, 2], np.int32)
+    test = Interactions(users, items, pl.Series(range(3)), pl.Series(range(10)))
+    top = np.array([[3, 1, 5], [0, 1, 2]], np.int32)
+    found = ranking_metrics(top, np.array([0, 1], np.int32), test.counted, [3])
+    for user, own in enumerate([[3, 3, 5], [2, 2]]):
+        assert (found["recall@3"][user], found["ndcg@3"][user]) == pytest.approx(plain_metrics(top[user], own, 3))
+    assert ranking_metrics(top, np.array([0, 1], np.int32), test.csr, [3])["recall@3"].tolist() == [1.0, 1.0]

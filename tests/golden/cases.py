@@ -73,6 +73,10 @@ CASES = [
         for strategy, engine in product(("truncated", "random-drop"), ENGINES)
     ),
     *(
+        Case(model, strategy, engine, "the authors' run", settings={"fidelity": "authors"}, resumed=engine == "fused")
+        for model, strategy, engine in product(MODELS[:3], ("keep-all", "truncated", "reweighted"), ENGINES)
+    ),
+    *(
         Case("gmf", "truncated", engine, "a person's terms", {"drop_positives": 0.3, "ramp_epochs": 1.5})
         for engine in ENGINES
     ),

@@ -22,14 +22,14 @@ def log(small_data):
 
 
 @pytest.mark.parametrize("n_ranks", [2, 3, 20])
-@pytest.mark.parametrize("user_grouped", [False, True])
+@pytest.mark.parametrize("layout", ["interactions", "users"])
 @pytest.mark.parametrize("negatives", [1, 2])
 @pytest.mark.parametrize("batch_size", [7, 32])
-def test_the_ranks_draw_together_what_one_process_draws(log, in_ranks, n_ranks, user_grouped, negatives, batch_size):
+def test_the_ranks_draw_together_what_one_process_draws(log, in_ranks, n_ranks, layout, negatives, batch_size):
     options = {
         "seed": 3,
         "negatives": negatives,
-        "user_grouped": user_grouped,
+        "layout": layout,
         "labels": np.arange(len(log), dtype=np.float32),
     }
     alone = list(Sampler(log, **options).batches(1, batch_size))

@@ -20,12 +20,12 @@ def epoch(data, **options):
 
 @settings(deadline=None, max_examples=40)
 @given(n_users=st.integers(1, 20), n_items=st.integers(1, 20), share=st.floats(0, 1), negatives=st.integers(1, 3),
-       seed=st.integers(0, 99), user_grouped=st.booleans())  # fmt: skip
+       seed=st.integers(0, 99), layout=st.sampled_from(["interactions", "users", "joint"]))  # fmt: skip
 def test_an_epoch_has_each_interaction_once_and_no_observed_negative(
-    small_data, n_users, n_items, share, negatives, seed, user_grouped
+    small_data, n_users, n_items, share, negatives, seed, layout
 ):
     data = small_data(n_users, n_items, share, seed)
-    drawn = epoch(data, negatives=negatives, seed=seed, user_grouped=user_grouped)
+    drawn = epoch(data, negatives=negatives, seed=seed, layout=layout)
     ids = drawn.ids.numpy()
     assert sorted(ids[ids >= 0]) == list(range(len(data)))
     np.testing.assert_array_equal(drawn.users.numpy()[ids >= 0], data.users[ids[ids >= 0]])
@@ -81,7 +81,7 @@ def test_an_interaction_is_followed_by_its_negatives(small_data):
 
 
 def test_user_grouped_all_rows_of_a_user_stand_together_and_users_are_shuffled(small_data):
-    sampler = Sampler(small_data(), seed=0, user_grouped=True)
+    sampler = Sampler(small_data(), seed=0, layout="users")
     orders = []
     for number in range(2):
         users = sampler.draw(number, 0, sampler.rows_per_epoch).users.numpy()
@@ -92,7 +92,7 @@ def test_user_grouped_all_rows_of_a_user_stand_together_and_users_are_shuffled(s
 
 
 def test_user_grouped_chunks_agree_with_the_whole_epoch(small_data):
-    sampler = Sampler(small_data(), seed=0, user_grouped=True)
+    sampler = Sampler(small_data(), seed=0, layout="users")
     whole = sampler.draw(1, 0, sampler.rows_per_epoch)
     assert torch.equal(torch.cat([b.items for b in sampler.batches(1, 64)]), whole.items)
 
@@ -140,13 +140,14 @@ def with_full_users(data, users):
 
 @settings(deadline=None, max_examples=60)
 @given(n_users=st.integers(1, 12), n_items=st.integers(1, 12), share=st.floats(0, 1), full=st.sets(st.integers(0, 11)),
-       negatives=st.integers(1, 3), more=st.integers(0, 40), seed=st.integers(0, 99), user_grouped=st.booleans(),
+       negatives=st.integers(1, 3), more=st.integers(0, 40), seed=st.integers(0, 99),
+       layout=st.sampled_from(["interactions", "users"]),
        n_ranks=st.sampled_from([1, 2]))  # fmt: skip
 def test_no_batch_parts_an_interaction_from_its_negatives(
-    small_data, in_ranks, n_users, n_items, share, full, negatives, more, seed, user_grouped, n_ranks
+    small_data, in_ranks, n_users, n_items, share, full, negatives, more, seed, layout, n_ranks
 ):
     data, batch_size = with_full_users(small_data(n_users, n_items, share, seed), full), 1 + negatives + more
-    options = {"seed": seed, "negatives": negatives, "user_grouped": user_grouped}
+    options = {"seed": seed, "negatives": negatives, "layout": layout}
     sampler = Sampler(data, **options)
     batches = list(sampler.batches(1, batch_size))
     assert len(batches) == sampler.steps_per_epoch(batch_size)
@@ -181,10 +182,10 @@ def test_a_batch_too_small_for_an_interaction_and_its_negatives_is_one_clear_err
         Sampler(small_data(), seed=0, negatives=3).steps_per_epoch(3)
 
 
-@pytest.mark.parametrize("user_grouped", [False, True])
-def test_the_pairs_of_a_batch_are_its_interactions_with_their_negatives(small_data, user_grouped):
+@pytest.mark.parametrize("layout", ["interactions", "users"])
+def test_the_pairs_of_a_batch_are_its_interactions_with_their_negatives(small_data, layout):
     data = with_full_users(small_data(12, 9, 0.4), [3, 8])
-    sampler = Sampler(data, seed=0, negatives=2, user_grouped=user_grouped)
+    sampler = Sampler(data, seed=0, negatives=2, layout=layout)
     paired = []
     for batch in sampler.batches(0, 16):
         positive, negative = batch.pairs()
@@ -210,10 +211,10 @@ def drawn_ids(sampler, epoch=0):
     return ids[ids >= 0]
 
 
-@pytest.mark.parametrize("user_grouped", [False, True])
-def test_an_epoch_is_made_of_the_chosen_interactions_and_keeps_its_length(small_data, user_grouped):
+@pytest.mark.parametrize("layout", ["interactions", "users"])
+def test_an_epoch_is_made_of_the_chosen_interactions_and_keeps_its_length(small_data, layout):
     data = small_data()
-    sampler = Sampler(data, seed=0, user_grouped=user_grouped)
+    sampler = Sampler(data, seed=0, layout=layout)
     steps, chosen = sampler.steps_per_epoch(32), np.array([7, 2, 2, 90])
     sampler.choose(chosen)
     times = np.bincount(drawn_ids(sampler), minlength=len(data))
@@ -239,13 +240,11 @@ def test_after_choosing_nothing_an_epoch_is_again_each_interaction_once(small_da
     assert sorted(drawn_ids(sampler)) == list(range(len(data)))
 
 
-@pytest.mark.parametrize("user_grouped", [False, True])
+@pytest.mark.parametrize("layout", ["interactions", "users"])
 @pytest.mark.parametrize("chosen_user", [3, 5])
-def test_an_epoch_keeps_its_steps_when_only_users_with_or_without_room_are_chosen(
-    small_data, user_grouped, chosen_user
-):
+def test_an_epoch_keeps_its_steps_when_only_users_with_or_without_room_are_chosen(small_data, layout, chosen_user):
     data = with_full_users(small_data(12, 9, 0.4), [3, 8])
-    sampler = Sampler(data, seed=0, negatives=2, user_grouped=user_grouped)
+    sampler = Sampler(data, seed=0, negatives=2, layout=layout)
     steps = sampler.steps_per_epoch(9)
     sampler.choose(np.flatnonzero(data.users == chosen_user))
     batches = list(sampler.batches(0, 9))
@@ -292,3 +291,35 @@ def test_an_epoch_that_is_left_does_not_wait_for_its_thread(small_data, monkeypa
     next(chunks)
     chunks.close()
     assert not any(waited)
+
+
+def as_rows(batch):
+    return sorted(zip(batch.users.tolist(), batch.items.tolist(), batch.ids.tolist(), strict=True))
+
+
+def test_the_joint_layout_has_the_same_samples_and_a_positive_seldom_shares_a_batch_with_its_negative(small_data):
+    data = small_data(40, 50)
+    joint, usual = Sampler(data, seed=4, layout="joint"), Sampler(data, seed=4)
+    assert as_rows(epoch(data, seed=4, layout="joint")) == as_rows(epoch(data, seed=4))
+    sizes = [len(batch) for batch in joint.batches(0, 32)]
+    assert sizes == [32] * (joint.rows_per_epoch // 32) + [joint.rows_per_epoch % 32] * (joint.rows_per_epoch % 32 > 0)
+    shares = [float(batch.labels.mean()) for batch in joint.batches(0, 32)]
+    assert len(set(shares)) > 2  # beside its negative, every batch has half
+    assert {float(batch.labels.mean()) for batch in usual.batches(0, 32)} == {0.5}
+
+
+def test_the_joint_layout_is_the_same_in_chunks_and_another_one_in_each_epoch(small_data):
+    sampler = Sampler(small_data(40, 50), seed=4, layout="joint")
+    whole = sampler.draw(0, 0, sampler.rows_per_epoch)
+    parts = [sampler.draw(0, 0, 101), sampler.draw(0, 101, sampler.rows_per_epoch)]
+    assert torch.equal(torch.cat([part.items for part in parts]), whole.items)
+    assert not torch.equal(sampler.draw(1, 0, sampler.rows_per_epoch).users, whole.users)
+
+
+def test_the_ranks_of_a_group_refuse_the_joint_layout_in_one_line(small_data, in_ranks):
+    def draw(group):
+        with pytest.raises(ConfigError, match="without torchrun"):
+            Sampler(share_out(small_data(), group), seed=0, layout="joint")
+        return True
+
+    assert all(in_ranks(2, draw))

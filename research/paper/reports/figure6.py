@@ -8,12 +8,15 @@ from typing import Any
 import altair as alt
 
 from research.paper.reports.marks import HEIGHT, METHOD_COLOURS, WIDTH, colour
-from research.paper.reports.report import Figure, Report, cell_name, metric_name, model_name, percent
+from research.paper.reports.report import SELECTIONS, Figure, Report, cell_name, metric_name, model_name, percent
 
 ABOUT = (
     "Test users in four groups by their training interactions, each group with equally many interactions in total; the "
     "sparsest users stand on the left. Bars: users. Lines: the metric, mean over the seeds, chosen by {by}."
 )
+
+
+FEWEST = 100  # users of a group: the mean over fewer says little
 
 
 def report(result: Mapping[str, Any]) -> Report:
@@ -26,8 +29,18 @@ def report(result: Mapping[str, Any]) -> Report:
             for metric in (entry["metrics"][0], entry["metrics"][2]):
                 name = f"{entry['data']['name']}-{model}-{metric}"
                 charts[name] = _chart(of_model, metric, f"{entry['data']['name']}, {model_name(model)}")
-            found += _sentences(entry["data"]["name"], of_model, entry["metrics"][2])
+            found += [
+                sentence
+                for by in SELECTIONS
+                for sentence in _sentences(
+                    entry["data"]["name"], _of(entry, model, by), entry["metrics"][2], SELECTIONS[by]
+                )
+            ]
     return Report(found, [Figure("Groups of users", charts, [ABOUT.format(by=select_by)])])
+
+
+def _of(entry: Mapping[str, Any], model: str, select_by: str) -> list[Mapping[str, Any]]:
+    return [row for row in entry["groups"] if (row["model"], row["select_by"]) == (model, select_by)]
 
 
 def _chart(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
@@ -55,12 +68,19 @@ def _chart(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
     return alt.layer(bars, lines).resolve_scale(y="independent").properties(width=WIDTH, height=HEIGHT, title=title)
 
 
-def _sentences(data: str, rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
+def _sentences(data: str, rows: Sequence[Mapping[str, Any]], metric: str, selection: str) -> list[str]:
     plain = {row["group"]: row[metric]["mean"] for row in rows if row["method"] == "CE"}
     sentences = []
     for method in dict.fromkeys(row["method"] for row in rows if row["method"] != "CE"):
-        changes = [100 * (row[metric]["mean"] / plain[row["group"]] - 1) for row in rows if row["method"] == method]
-        told = ", ".join(percent(change) for change in changes)
+        told = ", ".join(
+            f"– ({row['users']} users, too few)"
+            if row["users"] < FEWEST
+            else f"{percent(100 * (row[metric]['mean'] / plain[row['group']] - 1))} ({row['users']:,} users)"
+            for row in rows
+            if row["method"] == method
+        )
         name = cell_name(rows[0]["model"], method)
-        sentences.append(f"{data}, {name}: {metric_name(metric)} against CE from the sparsest group on: {told}.")
+        sentences.append(
+            f"{data}, {name}, chosen by {selection}: {metric_name(metric)} against CE from the sparsest on: {told}."
+        )
     return sentences

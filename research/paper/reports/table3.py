@@ -15,6 +15,7 @@ from research.paper.reports.report import (
     percent,
     plus_minus,
 )
+from research.paper.reports.verdicts import both_selections, judged, told
 
 
 def report(result: Mapping[str, Any]) -> Report:
@@ -23,28 +24,29 @@ def report(result: Mapping[str, Any]) -> Report:
     ours = [measured_table(entry, select_by) for select_by in ordered for entry in result["data_sets"]]
     return Report(
         [
-            improvement_sentence(entry, row, first, "over the paper's data")
+            sentence
             for entry in result["data_sets"]
-            for row in entry["improvement"]
+            for sentence in improvement_sentences(entry, "over the paper's data")
         ],
         [*ours, *published_tables()],
     )
 
 
 def measured_table(entry: Mapping[str, Any], select_by: str) -> Table:
-    """The cells of a data set, each with its improvement over CE."""
-    metrics = entry["metrics"]
-    gains = {(row["model"], row["method"]): row["ours"][select_by] for row in entry["improvement"]}
+    """The cells of a data set, each with its improvement over CE and a verdict on it."""
+    metrics, compared = entry["metrics"], entry["improvement"]
+    gains = {(row["model"], row["method"]): row["ours"][select_by] for row in compared}
+    verdicts = dict(zip(gains, map(told, judged(compared, select_by)), strict=True))
     rows = []
     for cell in entry["cells"]:
         values = [_value(cell, metric, select_by) for metric in metrics]
         gain = gains.get((cell["model"], cell["method"]))
-        told = "" if gain is None else f"{percent(gain['mean'])} ± {gain['sd']:.2f}"
+        change = "" if gain is None else f"{percent(gain['mean'])} ± {gain['sd']:.2f}"
         epoch = f"{cell['chosen_epoch'][select_by]['mean']:.1f} of {cell['epochs']}"
-        rows.append(
-            [cell_name(cell["model"], cell["method"]), *values, told, epoch, hyperparameters(cell["hyperparameters"])]
-        )
-    header = ("", *(metric_name(metric) for metric in metrics), "RI", "epoch chosen", "settings")
+        verdict = verdicts.get((cell["model"], cell["method"]), "")
+        name, settings = cell_name(cell["model"], cell["method"]), hyperparameters(cell["hyperparameters"])
+        rows.append([name, *values, change, verdict, epoch, cell.get("seeds", ""), settings])
+    header = ("", *(metric_name(metric) for metric in metrics), "RI", "against CE", "epoch chosen", "seeds", "settings")
     return Table(f"{entry['data']['name']}, chosen by {SELECTIONS[select_by]}", header, rows, [entry["data"]["about"]])
 
 
@@ -77,17 +79,18 @@ def _gain(model: str, method: str) -> str:
     return "" if method == "CE" else percent(IMPROVEMENT[model][method])
 
 
-def improvement_sentence(entry: Mapping[str, Any], row: Mapping[str, Any], select_by: str, published_on: str) -> str:
-    """By how much a cell differs from CE, and whether the seeds can tell."""
-    gain = row["ours"][select_by]
-    told = (
-        "which one seed cannot tell from chance"
-        if not gain["sd"]
-        else "no difference that two standard deviations over the seeds would tell"
-        if abs(gain["mean"]) <= 2 * gain["sd"]
-        else ("better" if gain["mean"] > 0 else "worse")
-    )
-    return (
-        f"{entry['data']['name']}, {cell_name(row['model'], row['method'])}: {percent(gain['mean'])} ± "
-        f"{gain['sd']:.2f} over CE, {told}; published, {published_on}: {percent(row['published'])}."
-    )
+def improvement_sentences(entry: Mapping[str, Any], published_on: str) -> list[str]:
+    """By how much each cell differs from CE under both selections, and what users and seeds can tell of it."""
+    rows = entry["improvement"]
+    verdicts = {by: judged(rows, by) for by in SELECTIONS}
+    return [
+        f"{entry['data']['name']}, {cell_name(row['model'], row['method'])}: RI over CE "
+        f"{both_selections(row['ours'])}; {_verdicts([verdicts[by][place] for by in SELECTIONS])}; "
+        f"published, {published_on}: {percent(row['published'])}."
+        for place, row in enumerate(rows)
+    ]
+
+
+def _verdicts(found: list[dict[str, Any] | None]) -> str:
+    both = list(dict.fromkeys(map(told, found)))
+    return both[0] if len(both) == 1 else f"{both[0]} by the first, {both[1]} by the second"

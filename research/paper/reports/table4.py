@@ -7,7 +7,7 @@ from typing import Any
 
 from research.paper.published import CUTOFFS, TABLE4, TABLE4_DATA
 from research.paper.reports.report import SELECTIONS, Report, Table, cell_name
-from research.paper.reports.table3 import improvement_sentence, measured_table
+from research.paper.reports.table3 import improvement_sentences, measured_table
 
 ABOUT = (
     "NMTR and NR are re-implementations: the paper gives neither their settings nor those of their tuning. NMTR "
@@ -26,9 +26,11 @@ def report(result: Mapping[str, Any]) -> Report:
     ordered = sorted(SELECTIONS, key=lambda select_by: select_by != first)
     return Report(
         [
-            improvement_sentence(entry, row, first, f"on {TABLE4_DATA}")
+            sentence
             for entry in result["data_sets"]
-            for row in entry["improvement"]
+            for row, sentence in zip(
+                entry["improvement"], improvement_sentences(entry, f"on {TABLE4_DATA}"), strict=True
+            )
             if row["method"].startswith(TOLD)  # the others are in Table 3
         ],
         [*(measured_table(entry, select_by) for select_by in ordered for entry in result["data_sets"]), _published()],

@@ -15,7 +15,7 @@ OPTIONS: dict[str, tuple[type, str]] = {
     "ramp_epochs": (float, "T-CE and controls: epochs until that share is reached."),
     "max_drop_rate": (float, "T-CE, in the paper's terms: largest share of a batch to drop (ε_max)."),
     "ramp_steps": (int, "T-CE, in the paper's terms: steps until that share is reached (ε_N)."),
-    "fidelity": (str, "T-CE: count as the 'paper' or as its 'authors' code."),
+    "exponent": (float, "T-CE, with fidelity 'authors': the power of ε_max that the rate grows to."),
     "beta": (
         float,
         "R-CE: how strongly a large loss lowers the weight. eard: factor of the lowest losses. rp3beta: "

@@ -63,6 +63,12 @@ class CSR:
         """As many users, without items."""
         return CSR(np.zeros_like(self.offsets), self.items[:0], self.n_items)
 
+    def totals(self) -> NDArray[np.float64]:
+        """What the items of each user weigh together."""
+        if self.weights is None:
+            return self.counts().astype(np.float64)
+        return np.bincount(self.users(), self.weights, minlength=self.n_users).astype(np.float64, copy=False)
+
     def users(self) -> NDArray[np.int32]:
         """The user of each stored pair."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts())
@@ -147,6 +153,11 @@ class Interactions:
         matrix = csr_array((self.weight, (self.users, self.items)), shape=(self.n_users, self.n_items))
         matrix.sort_indices()
         return replace(self.csr, weights=matrix.data.astype(np.float32, copy=False))
+
+    @cached_property
+    def counted(self) -> CSR:
+        """The distinct items of each user, each with how often the pair occurs."""
+        return replace(self, weight=np.ones(len(self), np.float32)).profiles
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Interactions:
         """The interactions at some rows, with the same id tables."""

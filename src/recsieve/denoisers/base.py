@@ -7,6 +7,9 @@ from typing import Protocol
 
 from torch import Tensor
 
+from recsieve.errors import ConfigError
+from recsieve.settings import Fidelity
+
 
 @dataclass(frozen=True)
 class LossBatch:
@@ -36,6 +39,7 @@ class Context:
     steps_per_epoch: int
     losses_per_positive: int  # in a batch: 1 + negatives, or 1 where a positive and its negatives share one loss
     clean: Tensor | None = None  # (interactions,) known true positives; only for strategies that say they use them
+    fidelity: Fidelity = "paper"  # of the run
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class NextEpoch:
     labels: Tensor | None = None  # what each is learned as, from 0 to 1
     weights: Tensor | None = None  # what each counts, times the weight that it was given
     chosen: Tensor | None = None  # (any number,) the interactions that the epoch is made of; one may come again
+
+
+def check_fidelity(fidelity: str) -> None:
+    """Refuse what is neither of the two ways to count."""
+    if fidelity not in ("paper", "authors"):
+        raise ConfigError(f"fidelity is '{fidelity}': give 'paper' or 'authors'.")
 
 
 class Denoiser(Protocol):

@@ -82,6 +82,8 @@ def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> De
         if "ramp_steps" not in options:
             options.setdefault("ramp_epochs", DEFAULT_RAMP_EPOCHS)
         options = _translate(options, "ramp_epochs", "ramp_steps", lambda n: max(1, round(n * context.steps_per_epoch)))
+    if "fidelity" in known:
+        options.setdefault("fidelity", context.fidelity)
     if "context" in inspect.signature(strategy).parameters:
         told = context.clean is None or getattr(strategy, "uses_clean_labels", False)
         options["context"] = context if told else replace(context, clean=None)

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.base import LossBatch, check_fidelity
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
+from recsieve.settings import Fidelity
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,13 @@ class Reweighted:
     """Weigh an interaction by the predicted probability of its label to the power `beta` (R-CE, Eqs. 5 and 6).
 
     ŷ^β for a positive and (1−ŷ)^β for a negative are both exp(−β·CE), which stays finite at any logit.
+    With `fidelity="authors"` the mean is over the batch also where weights are too small to be more than 0.
     """
 
     search_space: ClassVar[SearchSpace] = {"beta": Range(0.02, 1.0)}
 
     beta: float = 0.2
+    fidelity: Fidelity = "paper"
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta < math.inf:
@@ -28,6 +31,12 @@ class Reweighted:
                 f"beta is {self.beta}, but it is the power that turns a prediction into a weight: "
                 "give 0 (all weights equal) or more, e.g. 0.2."
             )
+
+        check_fidelity(self.fidelity)
+
+    @property
+    def divides_by(self) -> Literal["kept", "batch"]:
+        return "kept" if self.fidelity == "paper" else "batch"
 
     def weights(self, batch: LossBatch) -> Tensor:
         return (-self.beta * batch.losses).exp()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from recsieve.denoisers.base import LossBatch
+from recsieve.denoisers.base import LossBatch, check_fidelity
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
+from recsieve.settings import Fidelity
 
 
 @dataclass(frozen=True)
@@ -19,14 +21,16 @@ class DropSchedule:
 
     `max_drop_rate` (ε_max) is a share of the whole batch, negatives included: with one negative for each positive,
     0.2 drops about 40 % of the positives. It is reached after `ramp_steps` (ε_N) steps. `fidelity="authors"` counts
-    steps and rounds as the authors' released code does instead of as the paper is written.
+    steps and rounds as the authors' released code does instead of as the paper is written; only there the rate may grow
+    to another one first, ε_max to the power of `exponent`.
     """
 
     search_space: ClassVar[SearchSpace] = {"drop_positives": Range(0.01, 0.5), "ramp_epochs": Range(0.5, 30)}
 
     max_drop_rate: float = 0.2
     ramp_steps: int = 30_000
-    fidelity: Literal["paper", "authors"] = "paper"
+    fidelity: Fidelity = "paper"
+    exponent: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_drop_rate < 1:
@@ -39,15 +43,23 @@ class DropSchedule:
                 f"ramp_steps is {self.ramp_steps}, but it is the number of steps until the full drop rate: "
                 "give 1 or more, e.g. 30000."
             )
-        if self.fidelity not in ("paper", "authors"):
-            raise ConfigError(f"fidelity is '{self.fidelity}': give 'paper' or 'authors'.")
+        check_fidelity(self.fidelity)
+        if not 0 < self.exponent < math.inf or (self.exponent != 1 and self.fidelity == "paper"):
+            raise ConfigError(
+                f"exponent is {self.exponent}, but it is a power of the authors' schedule, which the paper has not: "
+                "give 1, or a number above 0 with fidelity 'authors'."
+            )
 
     def drop_rate(self, step: int) -> float:
         """ε(T), the share of the batch to drop at a step."""
         if self.fidelity == "paper":
             return self.max_drop_rate * min(1.0, step / self.ramp_steps)
-        elapsed = step - 1  # the authors count from 0 and put N points from 0 to ε_max
-        return self.max_drop_rate * (elapsed / (self.ramp_steps - 1) if elapsed < self.ramp_steps - 1 else 1.0)
+        elapsed, last = step - 1, self.ramp_steps - 1  # the authors count from 0 and put N points from 0 on
+        if elapsed > last:
+            return self.max_drop_rate
+        highest: float = self.max_drop_rate**self.exponent
+        # A lone point is 0, and the last one is meant to the bit.
+        return elapsed * (highest / last) if elapsed < last else highest * (last > 0)
 
     def n_drop(self, step: int, batch_size: int, n_observed: int) -> int:
         """How many interactions of a batch to drop: never more than there are positives."""

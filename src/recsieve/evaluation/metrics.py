@@ -46,10 +46,13 @@ def evaluate(
     ks: Sequence[int],
     false_positives: CSR | None = None,
     group: Communicator = SINGLE_PROCESS,
+    *,
+    nothing_relevant: float = np.nan,
 ) -> Evaluation:
     """Rank all unseen items for each user with something relevant, and measure the lists.
 
-    In a group each rank does this for its own users, and all get the metrics of all.
+    In a group each rank does this for its own users, and all get the metrics of all. `nothing_relevant` is what a user
+    counts who has only false positives: NaN leaves them out of the means.
     """
     if not ks or min(ks) < 1:
         raise ConfigError(f"the list lengths are {list(ks)}: give whole numbers from 1, e.g. 5 20 50.")
@@ -65,7 +68,7 @@ def evaluate(
     at_least_once = max(most_users, 1)  # also without users, to name the metrics
     for some in blocks(at_least_once, max(MOST_PLACES // max(ks), 1)):
         top, _ = rank_items(model, users[some], max(ks), seen)
-        measured.append(_measure(top, users[some], relevant, ks, false_positives))
+        measured.append(_measure(top, users[some], relevant, ks, false_positives, nothing_relevant))
         for k in ks:
             shown[k][top[:, :k][top[:, :k] >= 0]] = 1
     users = group.joined(users)
@@ -78,10 +81,16 @@ def evaluate(
 
 
 def _measure(
-    top: NDArray[np.int32], users: NDArray[np.int32], relevant: CSR, ks: Sequence[int], false_positives: CSR | None
+    top: NDArray[np.int32],
+    users: NDArray[np.int32],
+    relevant: CSR,
+    ks: Sequence[int],
+    false_positives: CSR | None,
+    nothing_relevant: float,
 ) -> dict[str, NDArray[np.float64]]:
     """The metrics of some users' lists, and how much of what they regretted is among them."""
     metrics = ranking_metrics(top, users, relevant, ks)
+    metrics = {name: np.nan_to_num(values, nan=nothing_relevant) for name, values in metrics.items()}
     if false_positives is not None:
         regretted = ranking_metrics(top, users, false_positives, ks)
         metrics |= {f"false_positives_recommended@{k}": regretted[f"recall@{k}"] for k in ks}
@@ -94,11 +103,12 @@ def ranking_metrics(
     """Recall, NDCG, precision, hit rate and MRR of each user's list at each length.
 
     Recall@K divides by the number of relevant items; NDCG@K has binary gain, the discount 1/log2(rank + 1), and the
-    ideal list of min(K, relevant) items. A user with nothing relevant has NaN.
+    ideal list of min(K, relevant) items. A user with nothing relevant has NaN. Where items come with weights, such as
+    how often a test has them, these count in recall's divisor and in the ideal list; a hit counts once.
     """
     hits = np.zeros((len(users), max(ks)), dtype=bool)
     _find_hits(hits, top, users, relevant.offsets, relevant.items)
-    n_relevant = relevant.counts()[users].astype(np.float64)
+    n_relevant = relevant.totals()[users]
     n_relevant[n_relevant == 0] = np.nan
     discounts = 1 / np.log2(np.arange(2, max(ks) + 2))
     ideal = np.concatenate([[np.nan], np.cumsum(discounts)])

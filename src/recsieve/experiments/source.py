@@ -38,12 +38,12 @@ class DataSource:
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
 
-    def load(self, group: Communicator | None = None) -> Split:
-        """Read and split, or a rank's share of it; what was wrong with a given split is logged."""
+    def load(self, group: Communicator | None = None, *, check: bool = True) -> Split:
+        """Read and split, or a rank's share of it; what was wrong with a given split is logged, unless not checked."""
         from recsieve.communicator import SINGLE_PROCESS
         from recsieve.data.loading import load_split  # not needed for the help of a command, which shows defaults
 
-        split = load_split(**asdict(self), group=group or SINGLE_PROCESS)
+        split = load_split(**asdict(self), check=check, group=group or SINGLE_PROCESS)
         for line in split.report.lines() if split.report else ():
             log.warning("%s", line)
         return split

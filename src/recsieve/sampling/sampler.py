@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,14 +22,21 @@ from torch import Tensor
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import ConfigError, DataError
 from recsieve.sampling.draws import mix, permuted, unobserved, widths
+from recsieve.sampling.joint import draw_joint
 from recsieve.sampling.own_rows import OwnRows, next_group
 
 _CHUNK = 1 << 16  # rows drawn at once
+
+# How rows follow each other: interactions one by one, each with its negatives (the paper's Algorithm 1); user by user,
+# so that a batch holds all rows of a few; or positives and negatives shuffled together (the authors' released code).
+Layout = Literal["interactions", "users", "joint"]
 
 
 @dataclass(frozen=True)
 class Batch:
     """Observed interactions, each followed by its negatives; `ids` number the training interactions, −1 a negative.
+
+    Of the layout "joint" a batch holds any rows of the epoch, in any order, and has no pairs.
 
     A batch holds the interactions whose own row falls into it, with all their negatives. Where a group shares the data
     out, these are the rows of one rank, and `places` says where they stand among those of all, of which there are
@@ -81,8 +89,7 @@ class Chunk:
 class Sampler:
     """Draws the batches of every epoch: each interaction once, with fresh negatives, uniform over unobserved items.
 
-    Interactions are shuffled one by one, each followed by its negatives (the paper's Algorithm 1), or with
-    `user_grouped` user by user, so that a batch holds all rows of a few users.
+    `layout` says how they are shuffled.
     """
 
     def __init__(
@@ -92,17 +99,19 @@ class Sampler:
         seed: int,
         negatives: int = 1,
         observed: CSR | None = None,
-        user_grouped: bool = False,
+        layout: Layout = "interactions",
         labels: NDArray[np.float32] | None = None,  # (interactions,); 1 for each where left out
     ) -> None:
         if data.total() == 0:
             raise DataError("there are no interactions to draw batches from: give at least one.")
-        self._data, self._seed, self._negatives, self._grouped = data, seed, negatives, user_grouped
+        if layout == "joint" and data.rows is not None:
+            raise ConfigError("fidelity is 'authors', whose batches one process draws: start it without torchrun.")
+        self._data, self._seed, self._negatives, self._layout = data, seed, negatives, layout
         self._observed = data.csr if observed is None else observed
         self._labels, self._weights = labels, data.weight
         # Never joined: an epoch that is left in the middle ends when it is garbage, and nothing may wait there.
         self._other_core = ThreadPoolExecutor(1)
-        self._own = None if data.rows is None else OwnRows(data, self._observed, negatives, by_user=user_grouped)
+        self._own = None if data.rows is None else OwnRows(data, self._observed, negatives, by_user=layout == "users")
         self.choose(None)
         self.without_negatives = len(self._rest) if self._own is None else self._own.n_without_negatives
         self._all_rows = self.rows_per_epoch
@@ -122,7 +131,7 @@ class Sampler:
         has_room = (self._observed.counts() < data.n_items)[data.users]
         self._epoch_data, self._rest = data, np.flatnonzero(~has_room)
         self._sources = np.flatnonzero(has_room) if len(self._rest) else self._rest  # empty: all of them
-        shuffles_users = self._grouped and self._own is None
+        shuffles_users = self._layout == "users" and self._own is None
         self._by_user = _ByUser(data, self._observed, self._negatives) if shuffles_users else None
 
     def relabel(self, labels: NDArray[np.float32] | None, weights: NDArray[np.float32] | None) -> None:
@@ -142,10 +151,10 @@ class Sampler:
 
     def steps_per_epoch(self, batch_size: int) -> int:
         """The batches of an epoch; the last takes what is left, and none is empty."""
-        period = 1 + self._negatives
+        period = 1 if self._layout == "joint" else 1 + self._negatives
         if batch_size < period:
             raise ConfigError(too_small_batch(batch_size, period))
-        singles_last = not self._grouped and self.without_negatives > 0
+        singles_last = self._layout == "interactions" and self.without_negatives > 0
         return max((self._all_rows - (1 if singles_last else period)) // batch_size + 1, 1)
 
     def bounds(self, epoch: int, batch_size: int) -> NDArray[np.int64]:
@@ -155,6 +164,8 @@ class Sampler:
             starts = self._own.group_starts(self._key(epoch), even)
         elif self._by_user is not None:
             starts = self._by_user.group_starts(self._key(epoch), even)
+        elif self._layout == "joint":
+            starts = even
         else:
             period = 1 + self._negatives
             starts = np.where(even > self.rows_per_epoch - len(self._rest), even, -(-even // period) * period)
@@ -207,7 +218,8 @@ class Sampler:
         users, items, ids = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
         data, observed = self._epoch_data, self._observed
         if self._by_user is None:
-            _draw(
+            draw = draw_joint if self._layout == "joint" else _draw
+            draw(
                 users, items, ids, start, key, data.users, data.items, self._sources, self._rest,
                 self._negatives, observed.offsets, observed.items, observed.n_items,
             )  # fmt: skip

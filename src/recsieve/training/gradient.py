@@ -20,8 +20,8 @@ from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Earlier, Fitting, Model
 from recsieve.objectives import Objective
-from recsieve.sampling import Sampler
-from recsieve.settings import TrainingPlan
+from recsieve.sampling import Layout, Sampler
+from recsieve.settings import Fidelity, TrainingPlan
 from recsieve.training.history import History
 from recsieve.training.steps import Stepped, Stepper, make_stepper, weigh_batch
 from recsieve.training.steps.redraw import Redraw
@@ -51,11 +51,13 @@ class GradientFitting(Fitting):
         memory: InteractionMemory | None = None,
     ) -> None:
         self.model, self.data, self.plan = model, data, plan
-        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, user_grouped=model.user_grouped_batches)
+        self._layout = layout_of(model, objective, plan.fidelity)
+        self.sampler = Sampler(data, seed=plan.seed, negatives=plan.negatives, layout=self._layout)
         self.steps_per_epoch = self.sampler.steps_per_epoch(plan.batch_size)
         self.total = plan.epochs * self.steps_per_epoch
         per_positive = 1 if objective.pairwise else 1 + plan.negatives
-        denoiser = make_denoiser(context_of(data, self.steps_per_epoch, per_positive))
+        context = context_of(data, self.steps_per_epoch, per_positive)
+        denoiser = make_denoiser(replace(context, fidelity=plan.fidelity))
         self.loss = DenoisedLoss(denoiser, objective, data.group)  # who shares the data shares the batches
         if hasattr(denoiser, "end_epoch"):
             self.loss.memory = EpochMemory(data.total())
@@ -65,6 +67,11 @@ class GradientFitting(Fitting):
         self._steps: Stepper
         self._steps, self.optimizer = make_stepper(model, self.loss, plan.learning_rate, plan.engine, data.group)
         if hasattr(denoiser, "choose"):
+            if self._layout == "joint":
+                raise ConfigError(
+                    "the strategy chooses positives by the losses of their negatives, which fidelity 'authors' keeps "
+                    "apart: give fidelity 'paper'."
+                )
             self._steps = Redraw(self._steps, model, self.loss, data, plan.seed)
         self._history, self._next = History(data), NextEpoch()
         self._report_every = max(1, self.steps_per_epoch // 20)
@@ -183,10 +190,7 @@ class GradientFitting(Fitting):
         labels = None
         if validation.group.any(validation.has_flags):
             labels = learned_labels(self.model, self.loss.denoiser, validation)
-        sampler = Sampler(
-            validation, seed=self.plan.seed, observed=self.data.csr, user_grouped=self.model.user_grouped_batches,
-            labels=labels,
-        )  # fmt: skip
+        sampler = Sampler(validation, seed=self.plan.seed, observed=self.data.csr, layout=self._layout, labels=labels)
         self.scorer()
         self.loss.eval()
         means = []
@@ -206,9 +210,7 @@ class GradientFitting(Fitting):
         """
         if validation.group.size > 1:
             raise ConfigError("select_by is trimmed-loss, which only one process can do: no torchrun, or another one.")
-        sampler = Sampler(
-            validation, seed=self.plan.seed, observed=self.data.csr, user_grouped=self.model.user_grouped_batches
-        )
+        sampler = Sampler(validation, seed=self.plan.seed, observed=self.data.csr, layout=self._layout)
         self.scorer()
         parts = []
         for batch in sampler.batches(self.step, self.plan.batch_size):
@@ -245,6 +247,15 @@ class GradientFitting(Fitting):
             if state.get("memory") is None:
                 raise RunError("the training was begun without a memory: go on without one, or begin anew.")
             self.memory.load_state_dict(state["memory"])
+
+
+def layout_of(model: Model, objective: Objective, fidelity: Fidelity) -> Layout:
+    """How rows follow each other in an epoch."""
+    if model.user_grouped_batches:
+        return "users"  # whichever the fidelity: the authors released nothing of such a model
+    if fidelity == "authors" and objective.pairwise:
+        raise ConfigError("fidelity is 'authors', whose batches only a pointwise objective such as bce learns from.")
+    return "joint" if fidelity == "authors" else "interactions"
 
 
 def rehearsal(fresh: NDArray[np.bool_], seed: int, epoch: int) -> NDArray[np.int64]:

@@ -100,7 +100,7 @@ def test_settings_differ_in_the_names_of_runs(tiny_data, tiny_options):
 def test_fidelity_reaches_the_strategy_and_training_goes_to_the_end(tiny_data, tiny_options):
     run = grid(tiny_data, replace(tiny_options, fidelity="authors"), (), ("T-CE",))[0]
     settings = run.settings()
-    assert settings.denoiser_options["fidelity"] == "authors"
+    assert settings.fidelity == "authors"
     assert settings.patience > settings.epochs
 
 

@@ -67,3 +67,21 @@ def test_groups_have_about_equally_many_interactions(train, tiny_data):
     groups = sparsity_groups(tiny_data.split.train)
     totals = [counts[groups == number].sum() for number in range(4)]
     assert max(totals) - min(totals) <= 2 * counts.max()
+
+
+@pytest.mark.parametrize("select_by", [OWN_LOSS, NDCG])
+def test_what_each_user_got_is_kept_and_has_the_mean_of_the_test(train, select_by):
+    record = train()
+    users = record.per_user(select_by)
+    assert users["user"].is_unique().all()
+    assert users["ndcg@50"].mean() == pytest.approx(record.test(select_by)["ndcg@50"])
+
+
+def test_clean_training_gets_as_many_steps_as_normal_training_and_no_more(train, tiny_data, tiny_options, monkeypatch):
+    monkeypatch.setattr("research.paper.published.BATCH", 32)  # for an epoch of more than one
+    normal, clean = (spec(tiny_data, tiny_options, "gmf", method, 0) for method in ("CE", "clean"))
+    assert clean.epochs > normal.epochs
+    assert clean.steps == normal.epochs * tiny_data.steps_per_epoch
+    course = train("clean").frame(VALIDATIONS)
+    assert course["step"].max() <= clean.steps
+    assert course.height == train().frame(VALIDATIONS).height

@@ -11,7 +11,9 @@ from recsieve.denoisers import KeepAll, Truncated
 from recsieve.errors import ConfigError
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
+from recsieve.objectives import BCE
 from recsieve.sampling import Sampler
+from recsieve.training.gradient import layout_of
 from recsieve.training.steps import make_stepper, weigh_batch
 from recsieve.training.steps.autograd import AutogradStep
 from recsieve.training.steps.exact import ExactStep
@@ -26,7 +28,7 @@ def test_gradients_are_those_of_float64_rounded_once(small_data, monkeypatch, na
     data = small_data(40, 30)
     model, loss = make(name, data, KeepAll())
     plain, plain_loss = make(name, data, KeepAll())
-    batch = next(Sampler(data, seed=0, user_grouped=model.user_grouped_batches).batches(0, 64))
+    batch = next(Sampler(data, seed=0, layout=layout_of(model, BCE(), "paper")).batches(0, 64))
     step, optimizer = make_stepper(model, loss, 1e-3, "exact")
     rows = []
     monkeypatch.setattr(optimizer, "step_on_rows", rows.extend)
@@ -54,7 +56,7 @@ def test_parameters_have_the_same_bits_on_any_number_of_ranks(small_data, in_ran
         loss.group = group
         step, optimizer = make_stepper(model, loss, 1e-2, "exact", group)
         means = [
-            step(batch).means for batch in Sampler(own, seed=0, user_grouped=model.user_grouped_batches).batches(0, 64)
+            step(batch).means for batch in Sampler(own, seed=0, layout=layout_of(model, BCE(), "paper")).batches(0, 64)
         ]
         optimizer.flush()
         return means, model.state_dict()

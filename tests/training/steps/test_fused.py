@@ -9,15 +9,16 @@ import torch
 from recsieve.denoisers import KeepAll, NegativeFeedback, RandomDrop, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
-from recsieve.objectives import Square
+from recsieve.objectives import BCE, Square
 from recsieve.sampling import Sampler
+from recsieve.training.gradient import layout_of
 from recsieve.training.steps import fused_cdae, fused_neumf, make_stepper
 from recsieve.training.steps.autograd import AutogradStep
 from recsieve.training.steps.fused import FusedStep
 
 FUSED = ["gmf", "neumf", "cdae"]
 STRATEGIES = [
-    KeepAll(), Truncated(0.2, 50), Truncated(0.3, 1, "authors"), Reweighted(0.3), RandomDrop(0.2, 50),
+    KeepAll(), Truncated(0.2, 50), Truncated(0.3, 4, "authors"), Reweighted(0.3), RandomDrop(0.2, 50),
     NegativeFeedback(0.3, 0.8),
 ]  # fmt: skip
 
@@ -30,7 +31,7 @@ def train(data, model, strategy, engine, steps=120, spread=0.3):
     loss = DenoisedLoss(strategy)
     step, optimizer = make_stepper(model, loss, 1e-3, engine)
     liked = (~data.is_false_positive).astype(np.float32) if isinstance(strategy, NegativeFeedback) else None
-    sampler = Sampler(data, seed=0, user_grouped=model.user_grouped_batches, labels=liked)
+    sampler = Sampler(data, seed=0, layout=layout_of(model, BCE(), "paper"), labels=liked)
     batches = (batch for epoch in range(steps) for batch in sampler.batches(epoch, 64))
     trace = [step(batch) for _, batch in zip(range(steps), batches, strict=False)]
     optimizer.flush()

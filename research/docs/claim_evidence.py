@@ -1,0 +1,308 @@
+"""What the result files say to the paper's claims: a verdict, and the numbers behind it, by data set and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from research.docs.findings import read_results
+from research.docs.paper_results import ROOT, entries, models_in
+from research.paper.reports.report import SELECTIONS, metric_name, model_name, percent
+from research.paper.reports.table1 import clean_change
+from research.paper.reports.verdicts import both_selections, judged, p_value
+
+CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "not decidable here"
+VERDICTS = {"better": CONFIRMED, "worse": REFUTED, "no difference found": OPEN}
+MODELS = ("gmf", "neumf", "cdae")
+STUDY = "recsieve compare"  # 5 seeds, to convergence, chosen by validation NDCG@20
+
+Row = Mapping[str, Any]
+Span = tuple[float, float]
+
+
+class Finding(NamedTuple):
+    """What one data set says of a claim."""
+
+    data: str
+    model: str
+    verdict: str
+    numbers: str
+    span: Span | None = None  # of the change in percent, where users and seeds were tested
+
+
+def against_ce(method: str) -> list[Finding]:
+    """A strategy against plain CE: tested in comparisons and in Table 3; otherwise without a verdict."""
+    return [*_compared("strategy", method), *_tables("table3", method)]
+
+
+def clean_training() -> list[Finding]:
+    """Clean training against normal training, tested in comparisons and in Table 1."""
+    found = _compared("oracle")
+    for entry in entries("table1"):
+        verdicts = [judged(entry["models"], by) for by in SELECTIONS]
+        for model, *tested in zip(entry["models"], *verdicts, strict=True):
+            steps = "equal steps" if "steps" in model else "equal epochs, so that clean training has fewer steps"
+            changes = [clean_change(model, by) for by in SELECTIONS]
+            numbers = " and ".join(
+                f"NDCG@20 {percent(change)} by {title}"
+                for change, title in zip(changes, SELECTIONS.values(), strict=True)
+            )
+            found.append(_of_table(entry, model["model"], f"Table 1, {steps}: {numbers}", tested))
+    return found
+
+
+def _compared(role: str, strategy: str | None = None) -> list[Finding]:
+    found = []
+    for data, result in read_results(ROOT / "findings" / "results").items():
+        metric = result["config"]["metric"]
+        for row in result["rows"]:
+            if row["noise"] != "natural" or row["role"] != role or strategy not in (None, row["strategy"]):
+                continue
+            tested = row["against_baseline"]
+            span = 100 * tested["interval"][0], 100 * tested["interval"][1]
+            control = row.get("against_popularity", {}).get("verdict")
+            beside = f"; against the popularity control: {control}" if control else ""
+            numbers = (
+                f"{STUDY}: {metric_name(metric)} {percent(100 * tested['relative'])} "
+                f"({percent(span[0])} to {percent(span[1])}){beside}"
+            )
+            found.append(Finding(data, row["model"], VERDICTS[tested["verdict"]], numbers, span))
+    return found
+
+
+def _tables(name: str, method: str) -> list[Finding]:
+    found = []
+    for entry in entries(name):
+        rows = entry["improvement"]
+        verdicts = [judged(rows, by) for by in SELECTIONS]
+        for row, *tested in zip(rows, *verdicts, strict=True):
+            if row["method"] == method:
+                numbers = f"Table {name[-1]}: RI {both_selections(row['ours'])}"
+                found.append(_of_table(entry, row["model"], numbers, tested))
+    return found
+
+
+def _of_table(entry: Row, model: str, numbers: str, tested: Sequence[Row | None]) -> Finding:
+    """A verdict where users were tested and both selections agree on it."""
+    known = [one for one in tested if one is not None]
+    if not known:
+        return Finding(entry["data"]["name"], model, OPEN, f"{numbers}; seeds alone")
+    verdicts = {VERDICTS[one["verdict"]] for one in known}
+    told = ", ".join(
+        f"{metric_name(one['metric'])} {percent(one['relative'])}, p {p_value(one['adjusted'])}" for one in known
+    )
+    span = min(one["interval"][0] for one in known), max(one["interval"][1] for one in known)
+    return Finding(
+        entry["data"]["name"], model, verdicts.pop() if len(verdicts) == 1 else OPEN,
+        f"{numbers}; tested: {told}; {known[0]['seeds']} seeds, {known[0]['users']:,} users", span,
+    )  # fmt: skip
+
+
+def truncating_over_reweighting() -> list[Finding]:
+    """T-CE against R-CE: decided where the intervals of their changes against CE lie apart."""
+    others = {(one.data, one.model, one.numbers.split(":")[0]): one for one in against_ce("R-CE")}
+    found = []
+    for one in against_ce("T-CE"):
+        other = others.get((one.data, one.model, one.numbers.split(":")[0]))
+        if other is None:
+            continue
+        verdict = OPEN
+        if one.span and other.span:
+            verdict = CONFIRMED if one.span[0] > other.span[1] else REFUTED if one.span[1] < other.span[0] else OPEN
+        found.append(Finding(one.data, one.model, verdict, f"T-CE {one.numbers}; R-CE {other.numbers}"))
+    return found
+
+
+def order_of_gains(model: str, *, largest: bool) -> list[Finding]:
+    """Whether a model gains most, or least, of the three: an order of means, which is not tested."""
+    found, pick = [], _largest if largest else _smallest
+    for entry in entries("table3"):
+        gains = {(row["method"], row["model"]): row["ours"] for row in entry["improvement"]}
+        if len({name for _, name in gains}) < 3:
+            continue
+        holds = [
+            pick({name: gains[method, name][by]["mean"] for name in MODELS}) == model
+            for method in ("T-CE", "R-CE")
+            for by in SELECTIONS
+        ]
+        told = "; ".join(
+            f"{method} " + ", ".join(
+                f"{model_name(name)} {percent(gains[method, name]['own-loss']['mean'])} / "
+                f"{percent(gains[method, name]['ndcg@20']['mean'])}"
+                for name in MODELS
+            )
+            for method in ("T-CE", "R-CE")
+        )  # fmt: skip
+        verdict = CONFIRMED if all(holds) else OPEN if any(holds) else REFUTED
+        found.append(Finding(entry["data"]["name"], model, verdict, f"RI by the two selections: {told}"))
+    return found
+
+
+def early_gap() -> list[Finding]:
+    """How much larger the loss of false positives is in the first fifth of the training, and what popularity leaves."""
+    found = []
+    for entry, model in models_in("phenomenon"):
+        early = max(
+            (row for row in model["course"] if row["step"] <= model["last"]["step"] / 5), key=lambda row: row["gap"]
+        )
+        share = early["gap"] / early["true_positives"]
+        numbers = (
+            f"by at most {early['gap']:.3f} ({100 * share:.0f} % of the loss of true positives), "
+            f"{early['gap_same_popularity']:.3f} against equally popular items"
+        )
+        found.append(Finding(entry["data"]["name"], model["model"], CONFIRMED if share > 0.05 else REFUTED, numbers))
+    return found
+
+
+def memorised() -> list[Finding]:
+    """Whether the losses of both end close to each other under normal training."""
+    found = []
+    for entry, model in models_in("phenomenon"):
+        last = model["last"]
+        close = abs(last["gap"]) <= 0.1 * last["true_positives"]
+        numbers = (
+            f"after {last['step']:,} steps {last['false_positives']:.3f} against {last['true_positives']:.3f} of true "
+            "positives"
+        )
+        found.append(Finding(entry["data"]["name"], model["model"], CONFIRMED if close else OPEN, numbers))
+    return found
+
+
+def loss_of_false_positives(method: str) -> list[Finding]:
+    """Figure 7: whether it rises under T-CE, or falls and stays above the training loss under R-CE."""
+    found = []
+    for entry in entries("figure7"):
+        for panel in entry["panels"]:
+            if panel["method"] != method:
+                continue
+            known = [row for row in panel["curve"] if row["false_positive_loss"] is not None]
+            last, lowest = known[-1], min(row["false_positive_loss"] for row in known)
+            end = last["false_positive_loss"]
+            holds = end > 1.1 * lowest if method == "T-CE" else end <= 1.1 * lowest and end > last["loss"]
+            numbers = (
+                f"falls to {lowest:.3f}, ends at {end:.3f}; true positives end at {last['true_positive_loss']:.3f}, "
+                f"the training loss at {last['loss']:.3f}"
+            )
+            found.append(Finding(entry["data"]["name"], panel["model"], CONFIRMED if holds else REFUTED, numbers))
+    return found
+
+
+def discarded(measure: str, low: float, high: float) -> list[Finding]:
+    """Figure 9: the recall or precision of what T-CE discards at the end, beside chance."""
+    found = []
+    for entry, model in models_in("figure9"):
+        last = model["curve"][-1]
+        numbers = f"{last[measure]:.0%}, at random {last[f'random_{measure}']:.0%}"
+        verdict = CONFIRMED if low <= last[measure] <= high else REFUTED
+        found.append(Finding(entry["data"]["name"], model["model"], verdict, numbers))
+    return found
+
+
+def best_between(symbol: str, low: float, high: float) -> list[Finding]:
+    """Figure 8: where the best value of a hyperparameter lies, under both selections."""
+    found = []
+    for entry in entries("figure8"):
+        metric = entry["metrics"][2]
+        rows = [row for row in entry["rows"] if row["hyperparameter"] == symbol]
+        best = {
+            by: max((row for row in rows if row["select_by"] == by), key=lambda row: row[metric]["mean"])
+            for by in SELECTIONS
+        }
+        inside = [low <= best[by]["value"] <= high for by in SELECTIONS]
+        numbers = "; ".join(
+            f"best {symbol} = {best[by]['value']:g} ({metric_name(metric)} {best[by][metric]['mean']:.4f}, CE "
+            f"{_plain(entry, by, metric):.4f}) by {title}"
+            for by, title in SELECTIONS.items()
+        )
+        verdict = CONFIRMED if all(inside) else OPEN if any(inside) else REFUTED
+        found.append(Finding(entry["data"]["name"], rows[0]["model"], verdict, numbers))
+    return found
+
+
+def _plain(entry: Row, select_by: str, metric: str) -> float:
+    return float(next(row[metric]["mean"] for row in entry["plain"] if row["select_by"] == select_by))
+
+
+def groups_gain(fewest: int) -> list[Finding]:
+    """Figure 6: whether every group with enough users gains, by both strategies and selections."""
+    found = []
+    for entry in entries("figure6"):
+        metric = entry["metrics"][2]
+        for model in dict.fromkeys(row["model"] for row in entry["groups"]):
+            rows = [row for row in entry["groups"] if row["model"] == model and row["users"] >= fewest]
+            changes = _group_changes(rows, metric)
+            verdict = CONFIRMED if min(changes.values()) > 0 else REFUTED if _loses_twice(changes) else OPEN
+            sparsest = min(group for _, _, group in changes)
+            told = "; ".join(
+                f"{method} {percent(changes[method, 'own-loss', sparsest])} / "
+                f"{percent(changes[method, 'ndcg@20', sparsest])}"
+                for method in ("T-CE", "R-CE")
+            )
+            numbers = f"{metric_name(metric)} of the sparsest users by the two selections: {told}"
+            found.append(Finding(entry["data"]["name"], model, verdict, numbers))
+    return found
+
+
+def _group_changes(rows: Iterable[Row], metric: str) -> dict[tuple[str, str, int], float]:
+    means = {(row["method"], row["select_by"], row["group"]): row[metric]["mean"] for row in rows}
+    return {
+        (method, by, group): 100 * (mean / means["CE", by, group] - 1)
+        for (method, by, group), mean in means.items()
+        if method != "CE"
+    }
+
+
+def _loses_twice(changes: Mapping[tuple[str, str, int], float]) -> bool:
+    """Whether a group loses by the same strategy under every selection."""
+    pairs = {(method, group) for method, _, group in changes}
+    return any(all(changes[method, by, group] < 0 for by in SELECTIONS) for method, group in pairs)
+
+
+def told_of_regret() -> tuple[list[Finding], list[Finding]]:
+    """Table 4: NMTR and NR against CE, and against both strategies."""
+    above, below = [], []
+    for entry in entries("table4"):
+        gains = {row["method"]: row["ours"] for row in entry["improvement"]}
+        for row in entry["improvement"]:
+            if row["method"] in ("T-CE", "R-CE"):
+                continue
+            name, ours = f"{model_name(row['model'])}+{row['method']}", row["ours"]
+            verdicts = [judged(entry["improvement"], by)[entry["improvement"].index(row)] for by in SELECTIONS]
+            above.append(_of_table(entry, name, f"RI {both_selections(ours)}", verdicts))
+            lower = [ours[by]["mean"] < gains[method][by]["mean"] for by in SELECTIONS for method in ("T-CE", "R-CE")]
+            verdict = CONFIRMED if all(lower) else OPEN if any(lower) else REFUTED
+            numbers = "; ".join(
+                f"by {title}: {percent(ours[by]['mean'])}, T-CE {percent(gains['T-CE'][by]['mean'])}, R-CE "
+                f"{percent(gains['R-CE'][by]['mean'])}"
+                for by, title in SELECTIONS.items()
+            )
+            below.append(Finding(entry["data"]["name"], name, verdict, numbers))
+    return above, below
+
+
+def worst_model(model: str) -> list[Finding]:
+    """Table 3: whether a model is the worst of the three under plain CE; models are not tested against each other."""
+    found = []
+    for entry in entries("table3"):
+        cells = {cell["model"]: cell["ours"] for cell in entry["cells"] if cell["method"] == "CE"}
+        if len(cells) < 3:
+            continue
+        metric = entry["metrics"][2]
+        lowest = [_smallest({name: cells[name][by][metric]["mean"] for name in MODELS}) == model for by in SELECTIONS]
+        numbers = ", ".join(
+            f"{model_name(name)} {cells[name]['own-loss'][metric]['mean']:.4f} / "
+            f"{cells[name]['ndcg@20'][metric]['mean']:.4f}"
+            for name in MODELS
+        )
+        verdict = CONFIRMED if all(lowest) else OPEN if any(lowest) else REFUTED
+        numbers = f"{metric_name(metric)} by the two selections: {numbers}"
+        found.append(Finding(entry["data"]["name"], model, verdict, numbers))
+    return found
+
+
+def _largest(values: Mapping[str, float]) -> str:
+    return max(values, key=lambda name: values[name])
+
+
+def _smallest(values: Mapping[str, float]) -> str:
+    return min(values, key=lambda name: values[name])

@@ -1,0 +1,41 @@
+"""How sure a difference is, with users and seeds in its variance; corrected where all comparisons are together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recsieve.evaluation.significance import compare_paired
+from research.paper.runs import SELECTIONS, Records, RunSpec
+
+
+def tested(records: Records, plain: Sequence[RunSpec], other: Sequence[RunSpec], metric: str) -> dict[str, Any]:
+    """The change against plain training by a metric of each user, under each way to select; of one seed, nothing."""
+    if len(plain) < 2:
+        return {}
+    return {select_by: _compared(records, plain, other, metric, select_by) for select_by in SELECTIONS}
+
+
+def _compared(
+    records: Records, plain: Sequence[RunSpec], other: Sequence[RunSpec], metric: str, select_by: str
+) -> dict[str, Any]:
+    baseline, method = (_by_user(records, runs, metric, select_by) for runs in (plain, other))
+    found = compare_paired(method, baseline, rng=np.random.default_rng(0))
+    mean = float(baseline.mean())
+    return {
+        "metric": metric,
+        "relative": 100 * found.relative_difference,
+        "interval": [100 * end / mean for end in found.interval] if mean else None,
+        "p_value": found.p_value,
+        "users": found.n_users,
+        "seeds": found.n_seeds,
+    }
+
+
+def _by_user(records: Records, runs: Sequence[RunSpec], metric: str, select_by: str) -> NDArray[np.float64]:
+    """(seeds, users), those of all runs in the same order."""
+    frames = [records[run].per_user(select_by) for run in runs]
+    return np.stack([frame.sort("user")[metric].to_numpy() for frame in frames])

@@ -1,0 +1,71 @@
+import pytest
+
+from research.docs import claim_evidence
+from research.docs.claim_evidence import CONFIRMED, OPEN, REFUTED, Finding
+from research.docs.claims import Claim, anchor, claims, count, in_words, page
+from research.docs.paper_results import DOCS
+
+
+def test_the_page_shows_what_is_in_the_result_files():
+    assert (DOCS / "claims.md").read_text(encoding="utf-8") == page()
+
+
+def test_every_claim_has_a_rule_and_a_row_of_numbers_and_pictures_that_are_there():
+    given = claims()
+    assert len(given) >= 15
+    assert len({anchor(claim.title) for claim in given}) == len(given)
+    for claim in given:
+        assert claim.rule
+        assert claim.findings
+        assert {one.verdict for one in claim.findings} <= {CONFIRMED, REFUTED, OPEN}
+        assert not claim.picture or (DOCS / "images" / claim.picture).exists()
+
+
+def finding(verdict, span=None):
+    return Finding("shop", "gmf", verdict, "Table 3: so many", span)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "heading"),
+    [
+        ((CONFIRMED, OPEN), "Reproduced where it can be decided"),
+        ((CONFIRMED, REFUTED), "refuted on others"),
+        ((REFUTED, OPEN), "Refuted where it can be decided"),
+        ((OPEN,), "Not decidable here"),
+    ],
+)
+def test_a_claim_stands_under_the_heading_that_its_verdicts_allow(verdicts, heading):
+    claim = Claim("It is so", "it is", "Table 9", "As it is.", [finding(verdict) for verdict in verdicts])
+    assert f"{heading}**: [It is so](claims.md#it-is-so)" in in_words([claim])
+    assert count(claim.findings).count(" in ") == len(set(verdicts))
+
+
+@pytest.mark.parametrize(
+    ("truncated", "reweighted", "verdict"),
+    [
+        ((1.0, 2.0), (-1.0, 0.5), CONFIRMED),
+        ((-3.0, -2.0), (-1.0, 0.5), REFUTED),
+        ((0.0, 2.0), (-1.0, 0.5), OPEN),
+        (None, (-1.0, 0.5), OPEN),
+    ],
+)
+def test_two_strategies_are_told_apart_only_where_their_intervals_are(monkeypatch, truncated, reweighted, verdict):
+    spans = {"T-CE": truncated, "R-CE": reweighted}
+    monkeypatch.setattr(claim_evidence, "against_ce", lambda method: [finding(OPEN, spans[method])])
+    (found,) = claim_evidence.truncating_over_reweighting()
+    assert found.verdict == verdict
+
+
+ENTRY = {"data": {"name": "shop"}}
+TESTED = {"metric": "ndcg@50", "relative": 2.0, "interval": [1.0, 3.0], "adjusted": 0.01, "users": 9, "seeds": 5}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [(("better", "better"), CONFIRMED), (("better", "worse"), OPEN), (("worse", "worse"), REFUTED), ((), OPEN)],
+)
+def test_a_cell_that_the_other_selection_reverses_has_no_verdict(verdicts, expected):
+    tested = [TESTED | {"verdict": verdict} for verdict in verdicts] or [None, None]
+    found = claim_evidence._of_table(ENTRY, "gmf", "RI", tested)
+    assert found.verdict == expected
+    assert ("seeds alone" in found.numbers) == (not verdicts)
