@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from recsieve.reporting.charts import loss_chart, write_chart
+from recsieve.reporting.charts import loss_chart, loss_panels, write_chart
 from recsieve.reporting.choice import choice_lines
 from recsieve.reporting.page import Section, write_page
 
@@ -36,6 +36,12 @@ def choice_of(folder: Path) -> list[str]:
     return choice_lines(json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["choice"])
 
 
+def best_of(rows: Sequence[Sequence[Any]]) -> str:
+    """Who is first, in a sentence."""
+    name, recall, *_ = max(rows, key=lambda row: row[1])
+    return f"{name} is first here: {100 * recall:.1f} % of what users went on to like is among their 20 best items."
+
+
 def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
     """The comparison and the course of the losses, on one page."""
     header, rows = comparison_rows(runs)
@@ -49,16 +55,15 @@ def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
         "shop when there is no noise at all, so better lists alone do not show that noise was found. Whether it helps "
         "on your data is a question for `recsieve compare`, which has the controls for it.",
     ]
-    losses = loss_chart(histories)
-    write_chart(losses, path.with_name("losses.png"))
+    write_chart(loss_chart(histories), path.with_name("losses.png"))
     about_losses = [
-        "The cross-entropy of true and false positives along the training, which the strategies tell apart without "
-        "being told which is which."
+        "The loss of true and false positives along the training; false positives are orange. The strategies use the "
+        "gap between the two, without being told which is which."
     ]
     sections = [
-        Section("Which recommends best?", about_noise, header, rows),
+        Section("Which recommends best?", about_noise, header, rows, lead=best_of(rows)),
         Section("What did auto choose?", choice_of(runs["auto"])),
-        Section("Are false positives harder to fit?", about_losses, chart=losses.to_dict()),
+        Section("Are false positives harder to fit?", about_losses, panels=loss_panels(histories)),
     ]
     write_page(path, "recsieve demo", "a simulated shop, tested on true positives", sections)
     return path
