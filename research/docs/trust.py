@@ -1,4 +1,4 @@
-"""What may be relied on, from the result files of `trust/`, as a page of Markdown.
+"""What you can rely on, from the result files of `trust/`, as a page of Markdown.
 
 python -m research.docs.trust trust/results docs/trust.md
 """
@@ -15,10 +15,11 @@ from recsieve.files import write_text
 
 Result = Mapping[str, Any]
 
-HEAD = """# What may be relied on
+HEAD = """# What you can rely on
 
 This page is made from the files in `trust/results/` by `python -m research.docs.trust trust/results
-docs/trust.md`. Each figure has the command that makes it anew; `make fuzz` and `make soak` run them.
+docs/trust.md`. Each figure stands next to the command that
+makes it; `make fuzz` and `make soak` run them.
 
 ## What is promised
 

@@ -40,7 +40,7 @@ def loss_lines(history: pl.DataFrame) -> alt.Chart:
         alt.Chart(alt.Data(values=long.to_dicts()), height=220)
         .mark_line()
         .encode(
-            x=alt.X("step:Q", title="training step"),
+            x=alt.X("step:Q", title="training step", axis=alt.Axis(labelOverlap="greedy", labelSeparation=12)),
             y=alt.Y("value:Q", title="loss", scale=alt.Scale(zero=False)),
             color=alt.Color("kind:N", title=None, scale=scale(drawn), legend=alt.Legend(orient="bottom")),
         )
