@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from recsieve.data.splitting import Split
 from recsieve.denoisers import LeastPopularDrop, RandomDrop, Reweighted, Truncated
+from recsieve.denoisers.registry import DENOISERS
 from recsieve.errors import ConfigError, RunError
 from recsieve.models import ials
 from recsieve.models.ials import IALS
@@ -202,3 +203,10 @@ def test_a_strategy_is_told_of_the_data(weighted):
 def test_an_impossible_option_says_what_to_give(option):
     with pytest.raises(ConfigError, match=f"{option} is 0.*give"):
         IALS(**{option: 0})
+
+
+@pytest.mark.parametrize("name", DENOISERS)
+def test_a_strategy_that_does_more_than_weigh_is_refused_and_none_is_left_without_effect(name):
+    strategy = DENOISERS[name]
+    only_weighs = not any(hasattr(strategy, more) for more in ("end_epoch", "first_epoch", "choose"))
+    assert IALS().accepts(strategy) == (only_weighs and not getattr(strategy, "uses_noise_labels", False))

@@ -89,8 +89,9 @@ class IALS:
         ]
 
     def accepts(self, denoiser: type) -> bool:
-        # A sweep has no epochs, and all interactions.
-        return not (getattr(denoiser, "uses_noise_labels", False) or hasattr(denoiser, "end_epoch"))
+        # A sweep has no epochs, and takes all interactions, so nothing can be chosen among them.
+        asks_for_more = any(hasattr(denoiser, name) for name in ("end_epoch", "choose"))
+        return not (asks_for_more or getattr(denoiser, "uses_noise_labels", False))
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> FactorScorer:
         items = checked(state, "items", torch.float32, (train.n_items, self.factors))
