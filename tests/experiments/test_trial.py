@@ -14,7 +14,7 @@ def cells(tiny):
     return {cell.contender.role: cell for cell in plan(make_config({**tiny, "seeds": 2}), {Noise(): True})}
 
 
-@pytest.mark.parametrize("select_by", ["ndcg@20", "clean-ndcg@20", "own-loss"])
+@pytest.mark.parametrize("select_by", ["ndcg@20", "clean-ndcg@20", "own-loss", "trimmed-loss@0.2"])
 def test_a_trial_selects_as_a_training_by_itself_does(split, tmp_path, tiny, select_by):
     config = make_config({**tiny, "select_by": select_by})
     cell = next(cell for cell in plan(config, {Noise(): True}) if cell.contender.role == "strategy")
@@ -66,3 +66,20 @@ def test_a_choice_is_a_trial_like_any_other_and_says_what_it_chose(split, tmp_pa
     assert validations["test"].to_list() == pytest.approx([metrics["test"]["ndcg@5"]])
     assert metrics["choice"]["chosen"]["name"] in [one["name"] for one in metrics["choice"]["candidates"]]
     assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("denoiser", "options"),
+    [("pld", {"plain_epochs": 1}), ("fine-tuning", {"phase_epochs": 1}), ("warm-up", {"phase_epochs": 1})],
+)
+def test_a_strategy_that_sees_some_of_the_interactions_in_an_epoch_is_a_trial_too(
+    split, tmp_path, tiny, denoiser, options
+):
+    strategies = {"CE": {"denoiser": "keep-all"}, "mine": {"denoiser": denoiser, "denoiser_options": options}}
+    config = make_config({**tiny, "strategies": strategies})
+    cell = next(cell for cell in plan(config, {Noise(): True}) if cell.contender.role == "strategy")
+    run_trial(split, cell, tmp_path / "run", "ndcg@5")
+    found = pl.read_parquet(tmp_path / "run" / "detection.parquet").filter(score="loss", group="all")
+    assert found["roc_auc"].is_not_nan().all()
+    assert found["n"].n_unique() > (denoiser == "pld")
+    assert found["epoch"].to_list() == {"pld": [1, 2, 3], "fine-tuning": [1], "warm-up": [2, 3]}[denoiser]

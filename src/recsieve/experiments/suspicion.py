@@ -29,23 +29,27 @@ def make_memory(train: Interactions) -> InteractionMemory | None:
 def detection_frame(memory: InteractionMemory, train: Interactions, seed: int) -> pl.DataFrame:
     """A row for each epoch remembered, score (weight, loss, unpopularity) and group of items or users.
 
-    Each score selects as many interactions as the strategy drops in that epoch, or a tenth if it drops none.
+    Each score selects as many interactions as the strategy drops in that epoch, or a tenth if it drops none. Where a
+    strategy chooses its interactions, those that an epoch did not see are left out of it.
     """
     rows = _sample(train, seed)
     sampled = train.take(rows)
     items, users = popularity_groups(train)[sampled.items], activity_groups(train)[sampled.users]
     unpopularity = -train.item_counts()[sampled.items].astype(np.float64)
-    flags = sampled.false_positive
+    flags = np.asarray(sampled.false_positive)
     records = [record[:, rows] for record in (memory.losses, memory.weights, memory.dropped)]
     found = []
     for place, epoch in enumerate(memory.epochs):
-        losses, weights, dropped = (record[place] for record in records)
+        seen = ~np.isnan(records[0][place])
+        losses, weights, dropped = (record[place][seen] for record in records)
+        if len(np.unique(flags[seen])) < 2:  # only noise, or none: nothing to be told apart
+            continue
         share = float((dropped > 0).mean()) or TOP_SHARE
-        scores = {"loss": losses, "unpopularity": unpopularity}
+        scores = {"loss": losses, "unpopularity": unpopularity[seen]}
         if np.ptp(weights) > 0:
             scores["weight"] = -weights
         for name, score in scores.items():
-            for group, measures in _measures(score, flags, share, items, users):
+            for group, measures in _measures(score, flags[seen], share, items[seen], users[seen]):
                 found.append({"epoch": epoch + 1, "score": name, "group": group, **measures})
     schema = {"epoch": pl.Int64, "score": pl.String, "group": pl.String, **dict.fromkeys(MEASURES, pl.Float64)}
     return pl.DataFrame(found, schema=schema)
