@@ -25,8 +25,8 @@ def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
 def loss_panels(histories: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
     """The same for a page, which puts them below each other where there is no room."""
     known = [history[kind] for history in histories.values() for kind in KINDS if kind in history.columns]
-    values = pl.concat(known).drop_nans()
-    shared = alt.Y("value:Q", title="loss", scale=alt.Scale(domain=[values.min(), values.max()]))
+    values = pl.concat(known).drop_nans().to_numpy()
+    shared = alt.Y("value:Q", title="loss", scale=alt.Scale(domain=[float(values.min()), float(values.max())]))
     return [fluid(loss_lines(history).encode(y=shared).properties(title=name)) for name, history in histories.items()]
 
 
