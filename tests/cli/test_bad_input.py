@@ -1,6 +1,7 @@
 """What a user can get wrong is one line on standard error and exit code 2, and nothing is damaged."""
 
 import json
+import socket
 from datetime import timedelta
 
 import polars as pl
@@ -141,12 +142,23 @@ def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text
         ("tune", ("--strategies", "negative-feedback")),
         ("audit", ("--threshold", 0.5)),
         ("audit", ("--user", "nothing")),
+        ("audit", ("--evidence", "nothing")),
     ],
 )
 def test_a_bad_option_leaves_nothing_behind(recsieve, log, tmp_path, command, options):
     known = () if "--user" in options else ("--user", "customer")
     assert refused(recsieve(command, log, *known, "--item", "product", *options, "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("host", ["no such host", "a" * 80, "::1%nothing"])
+def test_an_address_that_is_none_is_one_line(recsieve, run_folder, host):
+    assert refused(recsieve("serve", run_folder, "--host", host, "--token", "x" * 40), "--host")
+
+
+def test_a_port_that_is_taken_is_one_line(recsieve, run_folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert refused(recsieve("serve", run_folder, "--port", taken.getsockname()[1]), "--port")
 
 
 def test_nmtr_and_pairs_do_not_go_together_and_leave_nothing_behind(recsieve, log, columns, tmp_path):

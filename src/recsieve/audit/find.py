@@ -21,6 +21,7 @@ from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 from recsieve.data.repeats import merge_repeats
 from recsieve.errors import DataError
+from recsieve.models import MODELS
 from recsieve.progress import Advanced, Progress, unheard
 
 FEWEST_INTERACTIONS = 20
@@ -47,6 +48,8 @@ def find_noisy_interactions(
     (EASE if none are named), used with labels only. Either kind enters where it helps on labels that it has not seen.
     With `cache`, a folder, trainings that have ended are not repeated.
     """
+    for name in models or ():
+        MODELS[name]  # says what there is instead, before anything is trained
     given, data = data, merge_repeats(data)
     own = None if scores is None else _of_pairs(np.asarray(scores, np.float64), given, data)
     if len(data) < FEWEST_INTERACTIONS:

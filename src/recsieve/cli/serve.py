@@ -1,6 +1,7 @@
 """recsieve serve"""
 
 import signal
+import socket
 from typing import Annotated
 
 import typer
@@ -29,12 +30,27 @@ def serve(
 
     logging.getLogger("recsieve.serving").setLevel(logging.INFO)
     app = make_app(run, host=host, token=token, log_ids=log_ids)
+    sockets = [_bound(host, port)]
     for asked_to_end in (signal.SIGTERM, signal.SIGINT):  # uvicorn drains, and then raises it again
         signal.signal(asked_to_end, lambda *_: None)
     config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=30,
                             server_header=False)  # fmt: skip
-    sockets = [config.bind_socket()]
     sockets[0].listen(config.backlog)  # from now on nobody is turned away
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"recsieve answers at http://{shown}:{sockets[0].getsockname()[1]}/ (stop it by Ctrl-C)")
     uvicorn.Server(config).run(sockets)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at an address; uvicorn's own way would end the process where that cannot be had."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(
+            f"nobody can listen on {host}, port {port} ({reason}): give another --host or --port."
+        ) from None
+    return bound

@@ -43,9 +43,9 @@ def refresh_and_save(
     With `anew`, the same is also trained from the start, to say what the refreshed one is worth beside it.
     """
     run, begun = RunFolder(out), RunFolder(source)
-    _check_out(run)
     if run.path.resolve() == begun.path.resolve():
         raise RunError(f"{out} is the run that is to be refreshed: give another folder by --out.")
+    _check_out(run)
     with locked(run.path):
         _check_out(run)  # again: another process may have been there between
         before = Recommender.load(source)
