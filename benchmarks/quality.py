@@ -50,7 +50,7 @@ def ours(model: str, validation_users: int | None) -> Fit:
 def grids(train: Interactions) -> dict[str, tuple[str, Sequence[Options]]]:
     """By row: the name of our model, and what it tries."""
     usual = len(train) / train.n_items  # the mean item's interactions
-    multiples = (0.5, 1, 1.5, 2, 3, 5, 10, 20) if train.n_items <= FEW_ITEMS else (0.5, 1, 1.5, 5)
+    multiples = (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20) if train.n_items <= FEW_ITEMS else (0.5, 1, 1.5, 5)
     return {
         "EASE": ("ease", [{"l2": float(f"{times * usual:.3g}")} for times in multiples]),
         "iALS": ("ials", MODELS["ials"].grid(train)),
