@@ -79,7 +79,8 @@ def _serving() -> list[str]:
     if lists := parts.get("lists"):
         said.append(
             f"**Lists** (`python -m benchmarks.serving lists`): of {lists['users']:,} users of ml-1m, "
-            f"{lists['differing']:,} have another list over HTTP than by `recsieve recommend`."
+            f"{lists['differing']:,} have another list over HTTP, asked for alone or with others, than by "
+            "`recsieve recommend`."
         )
     if soak := parts.get("soak"):
         said.append(

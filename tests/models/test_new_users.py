@@ -116,16 +116,27 @@ def test_contributions_sum_to_the_score_of_the_folded_in_user(learner, fit, weig
 
 def test_a_solved_vector_is_where_no_direction_is_better(models):
     """The gradient of the loss in new_users.py vanishes at the vector of a folded-in user."""
-    from recsieve.models.new_users import Prior, solve_users
+    from recsieve.models.new_users import Priors, solve_users
 
     model = models["mf"]
-    items, prior = model.item.weight.detach().double(), Prior.of(model.user.weight)
-    (vector,) = solve_users(profiles(model.n_items, [0, 2, 4]), prior, model.item.weight.detach())
+    items, priors = model.item.weight.detach().double(), Priors(model.user.weight, model.profile_sizes)
+    prior = priors.of(3)
+    (vector,) = solve_users(profiles(model.n_items, [0, 2, 4]), priors, model.item.weight.detach())
     vector = vector.double().requires_grad_()
     chances, away = (items @ vector).log_softmax(0), vector - prior.mean
     loss = -chances[[0, 2, 4]].sum() + away @ prior.precision @ away / 2
     (gradient,) = torch.autograd.grad(loss, vector)
     assert (prior.covariance @ gradient).abs().max() < 1e-3
+
+
+def test_the_prior_of_a_new_user_is_of_fitted_users_with_about_as_many_items():
+    from recsieve.models.new_users import Priors
+
+    sizes = np.repeat([0, 2, 50], [100, 3000, 3000])
+    vectors = torch.from_numpy(np.random.default_rng(0).normal(sizes, 1.0, (4, len(sizes))).T)
+    priors = Priors(vectors, sizes)
+    for size, near in ((1, 2), (2, 2), (50, 50), (900, 50)):
+        assert (priors.of(size).mean - near).abs().max() < 0.5
 
 
 @pytest.mark.parametrize("name", ["mf", "gmf"])

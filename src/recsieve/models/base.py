@@ -48,6 +48,7 @@ class Model(Scorer):
     def __init__(self, profiles: CSR, generator: torch.Generator | None = None, **options: Any) -> None:
         super().__init__()
         self.n_users, self.n_items = profiles.n_users, profiles.n_items
+        self.profile_sizes = profiles.counts()
 
     @classmethod
     def seconds(cls, train: Interactions, training: Mapping[str, Any]) -> float:

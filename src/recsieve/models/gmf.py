@@ -9,7 +9,7 @@ from torch import Tensor
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.models.base import Model, embedding, output_layer
-from recsieve.models.new_users import FoldedUsers, Prior, cosines, dot_contributions, solve_users
+from recsieve.models.new_users import FoldedUsers, Priors, cosines, dot_contributions, solve_users
 from recsieve.models.scorer import Factors
 from recsieve.models.state import checked_profiles
 
@@ -37,14 +37,15 @@ class GMF(Model):
 
     @torch.no_grad()
     def fold_in(self, profiles: csr_array) -> FoldedUsers:
-        weighted = self.user.weight * self.output.weight
-        users = solve_users(checked_profiles(profiles, self.n_items), Prior.of(weighted), self.item.weight)
+        users = solve_users(checked_profiles(profiles, self.n_items), self._priors(), self.item.weight)
         return FoldedUsers(Factors(users, self.item.weight.detach(), constant=self.output.bias.item()), self.title)
 
     @torch.no_grad()
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
-        weighted = self.user.weight * self.output.weight
-        return dot_contributions(checked_profiles(profile, self.n_items), items, weighted, self.item.weight)
+        return dot_contributions(checked_profiles(profile, self.n_items), items, self._priors(), self.item.weight)
+
+    def _priors(self) -> Priors:
+        return Priors(self.user.weight * self.output.weight, self.profile_sizes)
 
     @torch.no_grad()
     def similar(self, items: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from recsieve.denoisers import Range
 from recsieve.errors import ConfigError
 from recsieve.models.base import Model, check_l2, embedding, mean_squares
 from recsieve.models.hashing import DRAW_FACTOR, uniform
-from recsieve.models.new_users import FoldedUsers, Prior, cosines, dot_contributions, solve_users
+from recsieve.models.new_users import FoldedUsers, Priors, cosines, dot_contributions, solve_users
 from recsieve.models.scorer import Factors
 from recsieve.models.state import checked_profiles
 from recsieve.sampling import Batch
@@ -79,11 +79,14 @@ class MF(Model):
 
     def fold_in(self, profiles: csr_array) -> FoldedUsers:
         profiles = checked_profiles(profiles, self.n_items)
-        users = solve_users(profiles, Prior.of(self.user.weight), self.item.weight)
+        users = solve_users(profiles, self._priors(), self.item.weight)
         return FoldedUsers(Factors(users, self.item.weight.detach()), self.title)
 
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
-        return dot_contributions(checked_profiles(profile, self.n_items), items, self.user.weight, self.item.weight)
+        return dot_contributions(checked_profiles(profile, self.n_items), items, self._priors(), self.item.weight)
+
+    def _priors(self) -> Priors:
+        return Priors(self.user.weight, self.profile_sizes)
 
     def similar(self, items: Tensor) -> Tensor:
         return cosines(self.item.weight, items)

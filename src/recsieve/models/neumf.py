@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import Range
 from recsieve.models.base import Model, Of, embedding, output_layer
-from recsieve.models.new_users import Prior, descend_to_users
+from recsieve.models.new_users import Priors, descend_to_users
 from recsieve.models.scorer import Scorer
 from recsieve.models.state import checked_profiles
 
@@ -77,14 +77,14 @@ class NeuMF(Model):
     def fold_in(self, profiles: csr_array) -> Scorer:
         """Users whose vectors are found by steps of gradient descent (`new_users`); a tenth of a second each."""
         profiles = checked_profiles(profiles, self.n_items)
-        prior = Prior.of(torch.cat([self.user.weight, self.user_mlp.weight], dim=1))
+        priors = Priors(torch.cat([self.user.weight, self.user_mlp.weight], dim=1), self.profile_sizes)
         sizes = [self.user.weight.shape[1], self.user_mlp.weight.shape[1]]
 
         def score(vector: Tensor, items: Tensor) -> Tensor:
             user, user_mlp = (part.expand(len(items), -1) for part in vector.split(sizes))
             return self._logits(user, user_mlp, items)
 
-        users = descend_to_users(profiles, prior, score)
+        users = descend_to_users(profiles, priors, score)
         return _FoldedNeuMF(self, *users.split(sizes, dim=1))
 
 

@@ -2,9 +2,9 @@
 
 A new user's vector w is the most probable one given their items, each of which is a draw among all items by the softmax
 of the scores: it minimises Σ_profile c_i·(log Σ_j exp s_j − s_i) + ½·(w − μ)ᵀΣ⁻¹(w − μ), s = V·w. The prior N(μ, Σ) is
-how the vectors of the fitted users lie, so nobody has to say how strongly a short profile is held back. Whatever the
-model was trained by, it is the order of the items that a list shows, and no constant changes that. The problem is
-convex, and a few steps of Newton solve it.
+how the vectors of fitted users with about as many items lie, since a vector that was seldom moved is near where it
+began; so nobody has to say how strongly a short profile is held back. Whatever the model was trained by, a list shows
+the order of the items, and no constant changes that. The problem is convex, and a few steps of Newton solve it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
 from recsieve.models.scorer import Factors, Scorer
 
-_PRIOR_USERS = 4096  # at most, spread over all, from whom the prior is taken
+_PRIOR_USERS = 1000  # those nearest in the number of items, from whom the prior is taken
+_WIDENING = (
+    4.0  # of the covariance: fitted vectors were held back too, and lie closer together than what they stand for
+)
 _SHRINKAGE = 0.05  # of the prior's covariance towards a multiple of 1, so that it can be inverted
 _STEPS, _CONVERGED = 12, 1e-6  # of Newton, and of what the next step would win
 
@@ -56,18 +60,35 @@ class Prior(NamedTuple):
 
     @classmethod
     def of(cls, users: Tensor) -> Prior:
-        some = users[:: -(-len(users) // _PRIOR_USERS) or 1].detach().double()
+        some = users.detach().double()
         mean = some.mean(dim=0)
-        covariance = (some - mean).T @ (some - mean) / len(some)
+        covariance = _WIDENING * (some - mean).T @ (some - mean) / len(some)
         spread = covariance.diagonal().mean().clamp(min=1e-12)
         covariance = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * spread * torch.eye(len(mean), dtype=mean.dtype)
         return cls(mean, covariance, torch.linalg.inv(covariance))
 
 
+class Priors:
+    """The priors of new users by the number of their items; `sizes` has that of each fitted user."""
+
+    def __init__(self, users: Tensor, sizes: NDArray[np.int64]) -> None:
+        self._users, self._order = users, np.argsort(sizes, kind="stable")[np.count_nonzero(sizes == 0) :]
+        self._sizes = sizes[self._order]
+        self._made: dict[int, Prior] = {}
+
+    def of(self, size: int) -> Prior:
+        middle = int(np.searchsorted(self._sizes, size) + np.searchsorted(self._sizes, size, "right")) // 2
+        first = max(0, min(middle - _PRIOR_USERS // 2, len(self._order) - _PRIOR_USERS))
+        if first not in self._made:
+            nearest = torch.from_numpy(self._order[first : first + _PRIOR_USERS])
+            self._made[first] = Prior.of(self._users[nearest])
+        return self._made[first]
+
+
 @torch.no_grad()
-def solve_users(profiles: csr_array, prior: Prior, items: Tensor) -> Tensor:
+def solve_users(profiles: csr_array, priors: Priors, items: Tensor) -> Tensor:
     """The vectors of new users from their profiles: rows of weights, (n, items) -> (n, factors)."""
-    solved = [_newton(*row, prior, items) for row in rows_of(profiles)]
+    solved = [_newton(met, weights, priors.of(len(met)), items) for met, weights in rows_of(profiles)]
     return torch.stack(solved).float() if solved else items.new_empty(0, items.shape[1])
 
 
@@ -95,25 +116,24 @@ def _newton(met: Tensor, weights: Tensor, prior: Prior, items: Tensor) -> Tensor
         gradient = total * expected.double() - theirs + prior.precision @ (vector - prior.mean)
         spread = (items.T * chances) @ items - torch.outer(expected, expected)
         step = torch.linalg.solve(total * spread.double() + prior.precision, gradient)
-        if float(gradient @ step) < _CONVERGED:
-            break
         before, moved = loss(vector, scores), items @ step.float()
         while loss(vector - step, scores - moved) > before and float(gradient @ step) > _CONVERGED:
             step, moved = step / 2, moved / 2  # too far: the loss is not as steep there
         vector, scores = vector - step, scores - moved
+        if float(gradient @ step) < _CONVERGED:
+            break
     return vector
 
 
-def descend_to_users(profiles: csr_array, prior: Prior, score: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def descend_to_users(profiles: csr_array, priors: Priors, score: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """The same by gradient descent, for scores that are no product: a vector and items -> their logits.
 
     The others are a sample of items, alike for all users, so that a user's vector does not hang on who is asked with.
     """
     every = -(-profiles.shape[1] // _SAMPLED_ITEMS) or 1
-    users = [
-        _descend(*row, torch.arange(0, profiles.shape[1], every), every, prior, score) for row in rows_of(profiles)
-    ]
-    return torch.stack(users) if users else torch.empty(0, len(prior.mean))
+    others = torch.arange(0, profiles.shape[1], every)
+    users = [_descend(met, weights, others, every, priors.of(len(met)), score) for met, weights in rows_of(profiles)]
+    return torch.stack(users) if users else torch.empty(0, len(priors.of(0).mean))
 
 
 def _descend(met: Tensor, weights: Tensor, others: Tensor, every: int, prior: Prior, score: Any) -> Tensor:
@@ -136,17 +156,17 @@ def _descend(met: Tensor, weights: Tensor, others: Tensor, every: int, prior: Pr
 
 
 @torch.no_grad()
-def dot_contributions(profile: csr_array, of: Tensor, users: Tensor, items: Tensor) -> Tensor:
+def dot_contributions(profile: csr_array, of: Tensor, priors: Priors, items: Tensor) -> Tensor:
     """What each item of a profile adds to the scores of some, c_i·v_j·Σ·(v_i − v̄): (n, entries of the profile).
 
     v̄ is the mean of all items by how probable the solved vector w makes them: w = μ + Σ·Σ_i c_i·(v_i − v̄), so that
     all of them together are what the score is above that of the mean user.
     """
-    prior = Prior.of(users)
-    (vector,) = solve_users(profile, prior, items)
+    (vector,) = solve_users(profile, priors, items)
+    covariance = priors.of(np.count_nonzero(profile.data)).covariance.float()
     expected = (items @ vector).softmax(0) @ items
     met = items[torch.from_numpy(profile.indices.astype(np.int64))] - expected
-    return items[of] @ prior.covariance.float() @ (met.T * torch.from_numpy(profile.data).float())
+    return items[of] @ covariance @ (met.T * torch.from_numpy(profile.data).float())
 
 
 def cosines(vectors: Tensor, items: Tensor) -> Tensor:

@@ -135,8 +135,10 @@ class Filters:
         self, users: Iterable[str], seen: CSR, items: IdIndex, popularity: np.ndarray, unknown: dict[str, None]
     ) -> Mask:
         """What must not be ranked; `seen` has a row a user, and ids of users matter if the filters are `by_user`."""
-        hidden = popularity < self.min_popularity if self.min_popularity else np.zeros(len(items), bool)
         denied, allowed = seen if self.exclude_seen else seen.emptied(), None
+        if not self.min_popularity and self.deny is None and self.allow is None:
+            return Mask(denied)
+        hidden = popularity < self.min_popularity
         if self.deny is not None:
             deny = ItemLists.of(self.deny)
             if deny.for_all is None:

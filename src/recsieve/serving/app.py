@@ -81,13 +81,20 @@ def _lifespan(current: Current, pool: ThreadPoolExecutor, counts: Counts) -> Cal
 
 def _add_requests(app: FastAPI, current: Current, pool: ThreadPoolExecutor, log_ids: bool) -> None:
     async def in_thread(work: Callable[[Any], dict[str, Any]], body: Any, request: Request, asked: list[Any]) -> Answer:
-        request.scope["recsieve"] = {"asked": asked if log_ids else len(asked)}
+        note(request, asked)
         return Answer(await asyncio.get_running_loop().run_in_executor(pool, work, body))
+
+    def note(request: Request, asked: list[Any]) -> None:
+        request.scope["recsieve"] = {"asked": asked if log_ids else len(asked)}
 
     @app.post("/recommend")
     async def recommend(body: Recommend, request: Request) -> Any:
         """Lists for users of the run, or for profiles of new ones. Unknown users get popular items, and are flagged."""
-        return await in_thread(current.server.recommend, body, request, body.asked())
+        server = current.server
+        if server.is_quick(body):
+            note(request, body.asked())
+            return Answer(server.recommend(body))
+        return await in_thread(server.recommend, body, request, body.asked())
 
     @app.post("/similar")
     async def similar(body: Similar, request: Request) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from recsieve.errors import RunError
 from recsieve.recommendations.ranker import Ranked
@@ -14,6 +15,8 @@ from recsieve.recommender import Recommender
 from recsieve.serving.list_folder import fingerprint
 from recsieve.serving.requests import Explain, Recommend, Similar
 from recsieve.storage.run_folder import RunFolder
+
+QUICK = 1 << 19  # multiplications that take a fraction of a millisecond
 
 
 class Server:
@@ -24,6 +27,13 @@ class Server:
         self.folder, self.run, self.model = folder, fingerprint(RunFolder(folder))[:16], recommender.serving().title
         self._ranker = recommender.ranker()
         self._ranker.for_users([self._ranker.users.texts(np.zeros(1, np.int32))[0]], 1, workers=1)  # compiles
+        product = self._ranker.scorer.factors(torch.zeros(1, dtype=torch.long))
+        self._cost = float("inf") if product is None else product.items.numel()  # of a user's scores
+
+    def is_quick(self, request: Recommend) -> bool:
+        """Whether to hand it over to another thread would take as long as to do it."""
+        plain = request.users is not None and request.allow is None and request.deny is None and not request.explain
+        return plain and len(request.asked()) * self._cost <= QUICK
 
     def recommend(self, request: Recommend) -> dict[str, Any]:
         filters, options = request.filters(), {"explain": request.explain, "workers": 1}
