@@ -88,7 +88,7 @@ def running(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
         yield process, int(found[1])
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=600)
 
 
 def under_load(shape: str, seconds: float) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def fuzz(n_requests: int) -> dict[str, Any]:
 
     ask()
     process.terminate()
-    process.wait(timeout=60)
+    process.wait(timeout=600)
     tracebacks = sum("Traceback" in line for line in lines)
     counts = {str(status): n for status, n in sorted(statuses.items())}
     return {

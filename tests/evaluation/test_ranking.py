@@ -44,6 +44,17 @@ def test_blocks_of_any_size_give_the_same_lists(model, small_data):
     np.testing.assert_array_equal(whole, one_by_one)
 
 
+@pytest.mark.parametrize("together", [1, 2, 3, 5])
+def test_scores_are_the_same_to_the_bit_whoever_is_ranked_for_beside(small_data, together):
+    data = small_data(60, 500)
+    model = MODELS["mf"](data.csr, torch.Generator().manual_seed(0), factors=64).eval()
+    users = np.arange(60, dtype=np.int32)
+    _, expected = rank_items(model, users, 10, data.csr)
+    for first in range(0, 60, together):
+        some = users[first : first + together]
+        np.testing.assert_array_equal(rank_items(model, some, 10, data.csr, workers=1)[1], expected[some])
+
+
 def test_lists_hold_no_seen_item_and_are_sorted(model, small_data):
     seen = small_data(60, 25).csr
     top, scores = rank_items(model, np.arange(60, dtype=np.int32), 25, seen)

@@ -11,6 +11,7 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from recsieve.cores import one_thread, thread_pool
 from recsieve.data.interactions import CSR
@@ -19,6 +20,8 @@ from recsieve.models.scorer import Scorer
 BLOCK_BYTES = 8 << 20  # of scores held at once, where a model makes those of all items at once
 # Where scores are a product of vectors they are made and looked through in tiles that stay in the cache.
 _TILE_USERS, _TILE_ITEMS = 128, 8192
+# With fewer users, a product is added up in another order, and a score would depend on who is ranked for beside.
+_FEWEST_USERS = 4
 _GROUP = 16  # items whose best is found in one go: a cache line
 
 
@@ -131,14 +134,16 @@ class _Tiles:
         product = self._model.factors(users)
         assert product is not None  # or it would be scored all at once
         user_vectors, item_vectors, item_bias, self.constant = product
+        missing = max(0, _FEWEST_USERS - len(users))
+        user_vectors = functional.pad(user_vectors, (0, 0, 0, missing)) if missing else user_vectors
         if not len(self._memory):
             self._memory = user_vectors.new_empty(self.n_users * _TILE_ITEMS)
         for first in range(0, self._model.n_items, _TILE_ITEMS):
             tile = slice(first, first + _TILE_ITEMS)
             vectors, bias = item_vectors[tile], None if item_bias is None else item_bias[tile]
-            scores = self._memory[: len(users) * len(vectors)].view(len(users), len(vectors))
+            scores = self._memory[: len(user_vectors) * len(vectors)].view(len(user_vectors), len(vectors))
             torch.mm(user_vectors, vectors.T, out=scores)
-            yield first, (scores if bias is None else scores.add_(bias)).cpu().numpy()
+            yield first, (scores if bias is None else scores.add_(bias))[: len(users)].cpu().numpy()
 
 
 class _Found:

@@ -163,7 +163,7 @@ def dot_contributions(profile: csr_array, of: Tensor, priors: Priors, items: Ten
     all of them together are what the score is above that of the mean user.
     """
     (vector,) = solve_users(profile, priors, items)
-    covariance = priors.of(np.count_nonzero(profile.data)).covariance.float()
+    covariance = priors.of(int(np.count_nonzero(profile.data))).covariance.float()
     expected = (items @ vector).softmax(0) @ items
     met = items[torch.from_numpy(profile.indices.astype(np.int64))] - expected
     return items[of] @ covariance @ (met.T * torch.from_numpy(profile.data).float())
