@@ -29,13 +29,18 @@ class Prior(NamedTuple):
 
 
 def newton_step(
-    columns: NDArray, target: NDArray, coefficients: Floats, prior: Prior, offset: NDArray | float = 0.0
-) -> tuple[Floats, Floats]:
-    """The step towards the minimum, and the covariance of the coefficients by Laplace's approximation."""
-    probability = expit(columns @ coefficients + offset)
+    columns: NDArray, target: NDArray, coefficients: Floats, prior: Prior, offset: NDArray | float = 0.0,
+    precise: Floats | None = None,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """The step towards the minimum, and the covariance of the coefficients by Laplace's approximation.
+
+    `precise` are single-precision columns in double precision: to convert them takes longer than all that follows.
+    """
+    precise = columns if precise is None else precise
+    probability = expit(precise @ coefficients + offset)
     weighted = columns * (probability * (1 - probability))[:, None].astype(columns.dtype)
     covariance = np.linalg.inv((weighted.T @ columns).astype(np.float64) + np.diag(prior.precision))
-    gradient = columns.T @ (target - probability) - prior.precision * (coefficients - prior.expected)
+    gradient = precise.T @ (target - probability) - prior.precision * (coefficients - prior.expected)
     return covariance @ gradient, covariance
 
 

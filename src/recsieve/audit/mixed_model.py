@@ -163,7 +163,7 @@ class _Slopes:
         every = -(-len(target) // MOST_FOR_SLOPES)
         self.rows = slice(None, None, every)
         self._columns = design.columns(users[self.rows], items[self.rows], own[self.rows])
-        self._target = target[self.rows]
+        self._precise, self._target = self._columns.astype(np.float64), target[self.rows]
         self.variances = [SLOPE_PRIOR[0]] * (int(self._groups.max()) + 1)
         self._expected = design.expected_slopes(own.shape[1])
         self.values = self._expected.copy()
@@ -174,7 +174,7 @@ class _Slopes:
         """Newton's step for all slopes together, given the effects, then the variance of each group."""
         precision = np.array([1e-6, *(1 / self.variances[group] for group in self._groups[1:])])
         prior = Prior(self._expected, precision)
-        step, covariance = newton_step(self._columns, self._target, self.values, prior, effects)
+        step, covariance = newton_step(self._columns, self._target, self.values, prior, effects, self._precise)
         self.values = self.values + step
         surprise = self.values - self._expected
         for group, variance in enumerate(self.variances):

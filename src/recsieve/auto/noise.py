@@ -13,11 +13,14 @@ from torch import Tensor
 
 from recsieve.audit.dynamics import observe_training
 from recsieve.audit.evidence import gather_evidence
+from recsieve.audit.mixed_model import MOST_FOR_SLOPES
 from recsieve.audit.noise_model import MODEL, enough_labels, labels_of, learn_from_labels
 from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
 from recsieve.models.cost import STEP
+
+LEARNING = 1e-4  # seconds a label, over all cross-validation
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,10 @@ def logit_tensors(noise: PairNoise) -> dict[str, Tensor]:
 
 
 def noise_seconds(train: Interactions) -> float:
-    """About how long it takes to learn what is noise: three trainings on two thirds, and one on everything."""
-    return 3 * 10 * STEP * 2 * len(train)  # of about 10 epochs each, with a negative for each interaction
+    """About how long it takes to learn what is noise: three trainings on two thirds, one on everything, and labels."""
+    trainings = 3 * 10 * STEP * 2 * len(train)  # of about 10 epochs each, with a negative for each interaction
+    labels = int((labels_of(train) != UNLABELLED).sum())
+    return trainings + LEARNING * min(labels, MOST_FOR_SLOPES)
 
 
 def estimate_noise(

@@ -61,10 +61,16 @@ def choice_terms(choice: Mapping[str, Any]) -> list[str]:
 
 def _worth_of_denoising(choice: Mapping[str, Any]) -> str:
     chosen, without = choice["chosen"], choice["without_denoising"]
+    if without is None and not any(_denoises(one["candidate"]) for one in choice["candidates"]):
+        return "Denoising: none was tried; most of it takes labels, by a rule after --false-positive."
     if without is None:
         return "Denoising: nothing that is done about noise was convincingly better on validation."
     gain = (chosen["score"] - without["score"]) / without["score"] if without["score"] else float("nan")
     return f"Denoising: {percent(gain)} on validation against the same without it ({without['name']})."
+
+
+def _denoises(candidate: Mapping[str, Any]) -> bool:
+    return bool(candidate["c"]) or any(one["weighted"] or one["denoiser"] != "keep-all" for one in candidate["specs"])
 
 
 def plain_command(candidate: Mapping[str, Any]) -> str:

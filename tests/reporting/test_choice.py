@@ -1,0 +1,36 @@
+import pytest
+
+from recsieve.reporting.choice import choice_lines
+
+PLAIN = {"model": "ease", "model_options": {}, "training": {}, "denoiser": "keep-all", "weighted": False}
+
+
+def rated(name, **changed):
+    candidate = {"specs": [PLAIN | {key: value for key, value in changed.items() if key != "c"}], "c": 0.0}
+    return {"name": name, "score": 0.3, "candidate": candidate | {"c": changed.get("c", 0.0)}}
+
+
+def lines(*others):
+    plain = rated("ease")
+    told = {
+        "tried": 1,
+        "planned": 1,
+        "reason": "told.",
+        "criterion": "NDCG@20",
+        "popularity": None,
+        "evidence": "none.",
+    }
+    return choice_lines(
+        told | {"chosen": plain, "plain": plain, "without_denoising": None, "candidates": [plain, *others]}
+    )
+
+
+def test_it_is_said_that_no_denoising_was_tried():
+    assert any(line.startswith("Denoising: none was tried") for line in lines(rated("ials", model="ials")))
+
+
+@pytest.mark.parametrize("changed", [{"weighted": True}, {"denoiser": "truncated"}, {"c": 0.5}])
+def test_denoising_that_was_tried_and_left_is_said_to_be_no_better(changed):
+    assert "Denoising: nothing that is done about noise was convincingly better on validation." in lines(
+        rated("other", **changed)
+    )
