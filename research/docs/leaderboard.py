@@ -39,6 +39,19 @@ def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) ->
         "Then each is trained with several seeds and tested by full ranking on clean data. A verdict is given only "
         "where a difference passes a test over users and seeds, corrected for all comparisons of the cell. [How to put "
         "a strategy of yours here](new-strategy.md).",
+        *(_main(cells, path.parent / "images") if cells else ["No cell of the table has been run yet."]),
+        *_objectives(others),
+        "## What is not filled",
+        _missing(results, board),
+        "## How these were made",
+        _provenance(results),
+    ]
+    write_text(path, "\n\n".join(parts) + "\n")
+
+
+def _main(cells: Results, images: Path) -> list[str]:
+    """Verdicts, the table, levels and costs."""
+    return [
         "## Verdicts",
         *_verdicts(cells),
         "## The table",
@@ -46,7 +59,7 @@ def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) ->
         "difference found. An asterisk: shown to beat the control that drops the least popular items, without which "
         "nobody has found noise.",
         _changes(cells),
-        _save_chart(cells, path.parent / "images"),
+        _save_chart(cells, images),
         "## Levels",
         "NDCG@20 on the test of each model without denoising, and of strong plain models beside it: a gain is not a "
         "good recommender.",
@@ -55,13 +68,7 @@ def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) ->
         "Seconds of a processor for an epoch with its validation, as a multiple of plain training in the same cell; a "
         "strategy that needs more epochs also has these. `epochs` is the mean of those selected.",
         _costs(cells),
-        *_objectives(others),
-        "## What is not filled",
-        _missing(results, board),
-        "## How these were made",
-        _provenance(results),
     ]
-    write_text(path, "\n\n".join(parts) + "\n")
 
 
 def _is_objective(result: Mapping[str, Any]) -> bool:
