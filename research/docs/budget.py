@@ -33,8 +33,8 @@ def budget_parts(runs: Sequence[Run]) -> list[str]:
         "fitted in time, and some is kept back for offsets, blends and refits.",
         "These are second runs. The first took 24 s of 10 s and 36 s of 1 min, and both chose `ease` (0.3314 on the "
         "test). After that, estimates of time were set by fits on this same data and machine, looking for noise got a "
-        "limit, and the plan another order. So this says little about how well time is kept on other data, and the gain "
-        "from 10 s to 1 min is of a plan that was changed after its first test score was seen.",
+        "limit, and the plan another order. So this says little about how well time is kept on other data, and the "
+        "gain from 10 s to 1 min is of a plan that was changed after its first test score was seen.",
         "![The test score by the time allowed](images/budget.svg)",
         table(
             ["budget", "seconds taken", "models fitted", "chosen", "NDCG@20 on the test"],
