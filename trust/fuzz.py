@@ -63,7 +63,9 @@ def _fuzz_one(attempt: Any, name: str, inputs: int, seed: int) -> dict[str, Any]
         except BaseException as error:  # a panic of a library is no Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
-            defects.append({"seed": f"{name} {seed} {number}", "error": traceback.format_exc(limit=-4)})
+            defects.append(
+                {"seed": f"{name} {seed} {number}", "error": traceback.format_exception_only(error)[0].strip()}
+            )
         slowest = max(slowest, time.perf_counter() - started)
     return {
         "inputs": inputs,
