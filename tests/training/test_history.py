@@ -44,3 +44,13 @@ def test_steps_in_which_nobody_has_a_pair_have_no_loss_and_are_no_divergence(sma
     history.add([0.0], none, none, none.long())
     history.close_row(1, 0)
     assert history.mean_loss == 0.0
+
+
+@pytest.mark.parametrize("count", [-1.0, 1e30, float("nan"), float("inf")])
+def test_a_history_with_counts_that_are_none_is_refused(small_data, count):
+    history = History(small_data(5, 5, 0.5))
+    rows = torch.zeros(2, 11, dtype=torch.float64)
+    history.load_state_dict({"rows": rows})
+    rows[0, 8] = count  # dropped
+    with pytest.raises(ValueError, match="counts that are none"):
+        history.load_state_dict({"rows": rows})

@@ -13,6 +13,7 @@ from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 
 _COLUMNS = ("step", "epoch", "loss", "true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss",
             "positives", "dropped", "false_positives", "dropped_false_positives")  # fmt: skip
+_COUNTS = ("step", "epoch", "positives", "dropped", "false_positives", "dropped_false_positives")
 
 
 class History:
@@ -59,8 +60,7 @@ class History:
     def frame(self) -> pl.DataFrame:
         """The record, one row for each interval."""
         values = np.array(self._rows, dtype=np.float64).reshape(-1, len(_COLUMNS))
-        whole = ("step", "epoch", "positives", "dropped", "false_positives", "dropped_false_positives")
-        return pl.DataFrame(values, schema=list(_COLUMNS), orient="row").cast(dict.fromkeys(whole, pl.Int64))
+        return pl.DataFrame(values, schema=list(_COLUMNS), orient="row").cast(dict.fromkeys(_COUNTS, pl.Int64))
 
     def state_dict(self) -> dict[str, object]:
         """The rows so far; to be called right after a row is closed, when the sums are empty."""
@@ -70,6 +70,9 @@ class History:
         rows = state["rows"]
         if rows.dtype != torch.float64 or (rows.numel() and rows.shape[1:] != (len(_COLUMNS),)):
             raise ValueError("its history is of other columns")
+        counts = rows.reshape(-1, len(_COLUMNS))[:, [_COLUMNS.index(name) for name in _COUNTS]]
+        if not bool(((counts >= 0) & (counts < 2**53)).all()):
+            raise ValueError("its history holds counts that are none")
         self._rows = rows.tolist()
 
 
