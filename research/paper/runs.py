@@ -13,7 +13,8 @@ import polars as pl
 
 from recsieve.checking import make_settings
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.settings import Fidelity, Settings
+from recsieve.fidelity import Fidelity
+from recsieve.settings import Settings
 from recsieve.storage.run_folder import RunFolder
 from research.paper import published
 from research.paper.data_sets import DataSet

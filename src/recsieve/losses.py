@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from recsieve.communicator import Communicator, current
 from recsieve.denoisers import Denoiser, EpochMemory, LossBatch, NextEpoch, Reweighted, Truncated
 from recsieve.errors import ConfigError
+from recsieve.fidelity import Fidelity
 from recsieve.objectives import BCE, BPR, Hinge, Losses, Objective, Softmax, Square
-from recsieve.settings import Fidelity
 
 
 @dataclass(frozen=True)

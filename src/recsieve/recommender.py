@@ -27,6 +27,7 @@ from recsieve.denoisers import DENOISERS, Denoiser
 from recsieve.display import Displayed, Shown
 from recsieve.errors import ConfigError, DataError, DivergedError, RunError
 from recsieve.evaluation import Evaluation, evaluate
+from recsieve.fidelity import Fidelity
 from recsieve.models import MODELS, Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
 from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run, unless_solved
@@ -40,7 +41,6 @@ from recsieve.settings import (
     AUTO,
     CUSTOM,
     Engine,
-    Fidelity,
     Settings,
     auto_options,
     is_loss,

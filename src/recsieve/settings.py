@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from recsieve.errors import ConfigError, did_you_mean
+from recsieve.fidelity import Fidelity
 
 CUSTOM = "custom"  # a model or strategy of the user's own, given as an object: it has no name to be made from
 TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of positives
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
 Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
-Fidelity = Literal["paper", "authors"]
 Options = dict[str, int | float | str]
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, lt=float("inf"))]

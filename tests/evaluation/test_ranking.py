@@ -44,7 +44,7 @@ def test_blocks_of_any_size_give_the_same_lists(model, small_data):
     np.testing.assert_array_equal(whole, one_by_one)
 
 
-@pytest.mark.parametrize("together", [1, 2, 3, 5])
+@pytest.mark.parametrize("together", [1, 2, 3, 5, 7, 9, 11])
 def test_scores_are_the_same_to_the_bit_whoever_is_ranked_for_beside(small_data, together):
     data = small_data(60, 500)
     model = MODELS["mf"](data.csr, torch.Generator().manual_seed(0), factors=64).eval()

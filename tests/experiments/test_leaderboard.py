@@ -1,4 +1,6 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +113,11 @@ def test_a_wrong_board_is_told_in_one_line(tmp_path, old, new, told):
     (tmp_path / "board.toml").write_text(BOARD.replace(old, new))
     with pytest.raises(ConfigError, match=told):
         read_board(tmp_path / "board.toml")
+
+
+def test_the_board_in_the_guide_can_be_used(tmp_path):
+    guide = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    _, block = re.findall(r"^```toml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)  # the first is a comparison's
+    (tmp_path / "board.toml").write_text(block)
+    board = read_board(tmp_path / "board.toml")
+    assert {cell.name for cell in cells(board, [], [])} == {"shop-gmf", "shop-mf", "noisy-shop-gmf", "noisy-shop-mf"}

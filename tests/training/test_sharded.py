@@ -104,6 +104,7 @@ def log_file(tmp_path_factory):
     return path
 
 
+@pytest.mark.soak
 def test_a_run_that_was_killed_goes_on_with_another_number_of_ranks(log_file, tmp_path, start_ranks):
     options = ["--batch-size", 4, "--checkpoint-every", 10, "--factors", 4, "--patience", 2, "--epochs", 3]
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from torch import Tensor
 
 from recsieve.errors import ConfigError
-from recsieve.settings import Fidelity
+from recsieve.fidelity import Fidelity
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 from recsieve.denoisers.base import LossBatch, check_fidelity
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.settings import Fidelity
+from recsieve.fidelity import Fidelity
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from recsieve.models.scorer import Scorer
 BLOCK_BYTES = 8 << 20  # of scores held at once, where a model makes those of all items at once
 # Where scores are a product of vectors they are made and looked through in tiles that stay in the cache.
 _TILE_USERS, _TILE_ITEMS = 128, 8192
-# With fewer users, a product is added up in another order, and a score would depend on who is ranked for beside.
-_FEWEST_USERS = 4
+# Rows beyond a multiple of it are added up in another order: a score would depend on who is ranked for beside.
+_ROWS_TOGETHER = 4
 _GROUP = 16  # items whose best is found in one go: a cache line
 
 
@@ -134,7 +134,7 @@ class _Tiles:
         product = self._model.factors(users)
         assert product is not None  # or it would be scored all at once
         user_vectors, item_vectors, item_bias, self.constant = product
-        missing = max(0, _FEWEST_USERS - len(users))
+        missing = -len(users) % _ROWS_TOGETHER
         user_vectors = functional.pad(user_vectors, (0, 0, 0, missing)) if missing else user_vectors
         if not len(self._memory):
             self._memory = user_vectors.new_empty(self.n_users * _TILE_ITEMS)

@@ -17,11 +17,12 @@ from torch import Tensor
 from recsieve.data.interactions import CLEAN, Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
 from recsieve.errors import ConfigError, DivergedError, RunError
+from recsieve.fidelity import Fidelity
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Earlier, Fitting, Model
 from recsieve.objectives import Objective
 from recsieve.sampling import Layout, Sampler
-from recsieve.settings import Fidelity, TrainingPlan
+from recsieve.settings import TrainingPlan
 from recsieve.training.history import History
 from recsieve.training.steps import Stepped, Stepper, make_stepper, weigh_batch
 from recsieve.training.steps.redraw import Redraw
