@@ -63,9 +63,8 @@ def _fuzz_one(attempt: Any, name: str, inputs: int, seed: int) -> dict[str, Any]
         except BaseException as error:  # a panic of a library is no Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
-            defects.append(
-                {"seed": f"{name} {seed} {number}", "error": traceback.format_exception_only(error)[0].strip()}
-            )
+            said = traceback.format_exception_only(error)[0].strip().splitlines()[0]  # the rest may name paths
+            defects.append({"seed": f"{name} {seed} {number}", "error": said})
         slowest = max(slowest, time.perf_counter() - started)
     return {
         "inputs": inputs,

@@ -11,7 +11,7 @@ from safetensors.torch import load, save
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from recsieve.errors import ConfigError
+from recsieve.errors import ConfigError, RunError
 from recsieve.optim import LAZY_ROWS, LazyAdam, lazy_adam, make_adam
 
 USERS, ITEMS, FACTORS = 60, 90, 8
@@ -318,3 +318,12 @@ def test_the_page_about_it_runs():
     page = Path(__file__).parents[2] / "docs" / "lazy-adam.md"
     for snippet in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(snippet, page.name, "exec"), {})
+
+
+@pytest.mark.parametrize("wrong", [{"eps": "1e-8"}, {"lr": None}, {"betas": [0.9]}, {"betas": ["0.9", 0.999]}])
+def test_saved_options_that_are_no_numbers_are_refused(wrong):
+    optimizer = LazyAdam(nn.Linear(1, 1).parameters())
+    state = optimizer.state_dict()
+    state["param_groups"][0] |= wrong
+    with pytest.raises(RunError, match="options that are no numbers"):
+        optimizer.load_state_dict(state)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from recsieve.denoisers import KeepAll, Reweighted
-from recsieve.errors import DivergedError
+from recsieve.errors import DivergedError, RunError
 from recsieve.models import MODELS
 from recsieve.objectives import BCE
 from recsieve.training import Driver, GradientFitting, Trained, TrainingPlan, Validated
@@ -106,3 +106,12 @@ def test_a_validation_score_that_is_no_number_is_not_selected(small_data):
     told = [event.best for event in driver.run(lambda fitting: next(scores)) if isinstance(event, Validated)]
     assert told == [False, True, False, False]
     assert driver.stopping.best_score == 0.5
+
+
+@pytest.mark.parametrize("step", ["2", None, 2.0, True, -1, 10**9])
+def test_a_state_whose_step_is_none_of_the_fitting_is_refused(small_data, step):
+    driver = drive(small_data(), epochs=2)
+    state = driver.state_dict()
+    state["fitting"]["step"] = step
+    with pytest.raises(RunError, match="the checkpoint is at step"):
+        driver.load_state_dict(state)

@@ -206,6 +206,8 @@ class LazyAdam(torch.optim.Optimizer):
         A table that was lazy there and is dense here, or the other way round, goes on as Adam would, to rounding; its
         weights have to be loaded before.
         """
+        for group in state_dict["param_groups"]:
+            _check_saved_options(group)
         super().load_state_dict(state_dict)
         self._tables.clear()
         self._stale.clear()
@@ -248,6 +250,14 @@ def lazy_tables(model: nn.Module) -> list[Tensor]:
 
 def _can_be_lazy(table: Tensor) -> bool:
     return adam_rows is not None and table.device.type == "cpu" and table.dtype == torch.float32
+
+
+def _check_saved_options(group: dict[str, Any]) -> None:
+    """Refuse saved options of Adam that are no numbers: kernels would be compiled for what they are."""
+    numbers = [group["lr"], group["eps"], *group["betas"]]
+    if len(numbers) != 4 or not all(isinstance(number, int | float) for number in numbers):
+        raise RunError("a saved state of Adam has options that are no numbers: it is damaged.")
+    _check(group["lr"], tuple(group["betas"]), group["eps"])
 
 
 def _check_saved(state: dict[str, Tensor], table: Tensor) -> None:

@@ -91,5 +91,8 @@ class Driver:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        step, total = state["fitting"].get("step", 0), self.fitting.total  # a closed form has none
+        if type(step) is not int or not 0 <= step <= total:
+            raise RunError(f"the checkpoint is at step {step!r}, but the training has {total}.")
         self.fitting.load_state_dict(state["fitting"])
         self.stopping.load_state_dict(state["stopping"])

@@ -234,8 +234,6 @@ class GradientFitting(Fitting):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if not isinstance(state["step"], int) or not 0 <= state["step"] <= self.total:
-            raise RunError(f"the checkpoint is at step {state['step']!r}, but the training has {self.total}.")
         self.step, self._prepared = state["step"], -1
         self.model.load_state_dict(state["model"])
         self.loss.set_extra_state(state["loss"])
