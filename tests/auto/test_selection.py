@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from recsieve import Recommender
 from recsieve.audit.pairs import PairNoise, PairScores
@@ -109,6 +110,15 @@ def test_a_choice_that_was_stopped_goes_on_where_it_was(split, seen_labels, tmp_
     assert resumed.recommend(k=5).equals(whole.recommend(k=5))
     again = Recommender(**QUICK).fit(split, checkpoint=path, resume=True)  # the choice is made: only the refit is left
     assert again.recommend(k=5).equals(whole.recommend(k=5))
+
+
+def test_kept_lists_that_are_not_of_these_users_are_made_again(split, seen_labels, tmp_path):
+    path = tmp_path / "checkpoint" / "state.safetensors"
+    whole = Recommender(**QUICK).fit(split, checkpoint=path)
+    (path.parent / "auto" / "choice.json").unlink()
+    for kept in (path.parent / "auto" / "plain").glob("*.safetensors"):
+        save_file({"lists": np.zeros((3, 2), np.int32)}, kept, metadata={"epochs": "1.0"})
+    assert Recommender(**QUICK).fit(split, checkpoint=path, resume=True).choice == whole.choice
 
 
 def test_an_interrupted_search_chooses_the_best_so_far(split, seen_labels, caplog):

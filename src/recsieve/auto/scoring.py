@@ -69,6 +69,11 @@ class CandidateScorer:
         """The list of each user, which no label changes: (users, k)."""
         return rank_items(scorer, self.users, self._k, self._seen)[0]
 
+    def could_have_ranked(self, lists: NDArray) -> bool:
+        """Whether lists from a file are of these users, so that they can be judged."""
+        rows, length = lists.shape if lists.ndim == 2 else (-1, 0)
+        return lists.dtype == np.int32 and rows == len(self.users) and 1 <= length <= self._k
+
     def score(self, spec: Spec, scorer: Scorer) -> Scored:
         """Compute once what is ranked again and again."""
         scores = torch.empty(len(self.users), self._seen.n_items)

@@ -160,7 +160,7 @@ class Search:
 
     def _try(self, spec: Spec, judge: CandidateScorer, trust: Trust | None) -> None:
         """Fit and judge one model, unless that was done before; one that diverges is left out."""
-        kept = self._read(spec)
+        kept = self._read(spec, judge)
         if kept is None:
             try:
                 fitted = self._fit(spec, self._data(spec, trust))
@@ -280,14 +280,15 @@ class Search:
             with replacing(_lists_path(self._folder, spec)) as temporary:
                 save_file({"lists": lists}, temporary, metadata={"epochs": repr(epochs)})
 
-    def _read(self, spec: Spec) -> tuple[np.ndarray, float] | None:
+    def _read(self, spec: Spec, judge: CandidateScorer) -> tuple[np.ndarray, float] | None:
         if self._folder is None:
             return None
         try:
             with safe_open(_lists_path(self._folder, spec), framework="numpy") as file:
-                return file.get_tensor("lists"), float(file.metadata()["epochs"])
+                lists, epochs = file.get_tensor("lists"), float(file.metadata()["epochs"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None  # missing or damaged: fitted again
+        return (lists, epochs) if judge.could_have_ranked(lists) else None
 
 
 def _lists_path(folder: Path, spec: Spec) -> Path:
