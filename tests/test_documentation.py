@@ -54,7 +54,7 @@ def in_folder(tmp_path, monkeypatch):
     something runs, more add nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("recsieve.preparation.GradientLearner", one_epoch)
-    monkeypatch.setattr("recsieve.recommender.make_plan", one_model)
+    monkeypatch.setattr("recsieve.fitting.make_plan", one_model)
     monkeypatch.setattr("recsieve.auto.selection.estimate_noise", lambda *given, **options: (None, "not looked for."))
     monkeypatch.setattr("recsieve.audit.dynamics.MOST_EPOCHS", 1)
     with ExitStack() as stack:  # what a snippet adds to a registry is gone afterwards

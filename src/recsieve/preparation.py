@@ -77,6 +77,15 @@ def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | No
     return {"model": name, "model_options": {name: value for name, value in values.items() if value is not None}}
 
 
+def describe_denoiser(denoiser: Denoiser) -> dict[str, Any]:
+    """The name and options of a strategy that was given as an object; any other is custom."""
+    for name, strategy in DENOISERS.items():
+        if type(denoiser) is strategy and is_dataclass(denoiser):
+            options = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
+            return {"denoiser": name, "denoiser_options": options}
+    return {"denoiser": CUSTOM}
+
+
 def make_learner(settings: Settings, given: Learner | type[Model] | None = None) -> Learner:
     """What fits the model that was given or that the settings name: itself, or gradients do."""
     if settings.model == CUSTOM and given is None:

@@ -6,15 +6,13 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import polars as pl
 
 from recsieve.audit.pairs import PairNoise
-from recsieve.auto import Choice, Plan, Search, Selection, Spec, make_plan
+from recsieve.auto import Choice, Selection, Spec
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.noise import logit_tensors
 from recsieve.auto.scoring import log_popularity
@@ -23,41 +21,29 @@ from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.reading.tables import Source
 from recsieve.data.splitting import Split, split_interactions
-from recsieve.denoisers import DENOISERS, Denoiser
+from recsieve.denoisers import Denoiser
 from recsieve.display import Displayed, Shown
-from recsieve.errors import ConfigError, DataError, DivergedError, RunError
+from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate
 from recsieve.fidelity import Fidelity
-from recsieve.models import MODELS, Fitting, Learner, Model, Scorer
+from recsieve.fitting import BY_NAME, Fitted, Fitter, Given
+from recsieve.models import Fitting, Learner, Model, Scorer
 from recsieve.models.blend import Blend, Offset
-from recsieve.preparation import check_possible, criterion, describe_model, make_learner, make_run, unless_solved
+from recsieve.preparation import check_possible, describe_denoiser, describe_model
 from recsieve.recommendations.filters import Filters, some_of, texts
 from recsieve.recommendations.frame import as_frame, as_profiles
 from recsieve.recommendations.ranker import Ranker
-from recsieve.refitting import refit, take_up
-from recsieve.refresh import Fitted, Refreshed, forgotten_ids, refresh
+from recsieve.refresh import Refreshed, forgotten_ids, refresh
 from recsieve.saved_models import Chosen, read_chosen, read_model, settings_of, without_offset, write_models
-from recsieve.settings import (
-    AUTO,
-    CUSTOM,
-    Engine,
-    Settings,
-    auto_options,
-    is_loss,
-    parse_criterion,
-    parse_duration,
-)
+from recsieve.settings import Engine, Settings
 from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
-from recsieve.training import Driver, Event, InteractionMemory, Validated
-from recsieve.training.checkpoint import save_checkpoint
+from recsieve.training import Event, InteractionMemory, Validated
 from recsieve.training.sharded import ShardedModel
 
 log = logging.getLogger(__name__)
 
 DEFAULT_KS = (5, 10, 20, 50, 100)
-# What somebody may change of gradient descent for all that `auto` tries.
-_TRAINING = ("objective", "objective_options", "epochs", "patience", "batch_size", "learning_rate", "negatives")
 
 
 class Recommender(Displayed):
@@ -110,7 +96,7 @@ class Recommender(Displayed):
             given |= describe_model(model, model_options)
         if denoiser is not None and not isinstance(denoiser, str):
             self._denoiser = denoiser
-            given |= _describe(denoiser)
+            given |= describe_denoiser(denoiser)
         self.settings: Settings = make_settings(given)
         self._forget()
 
@@ -158,80 +144,27 @@ class Recommender(Displayed):
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
         split = _as_split(data, names, self.settings.seed)
         self._forget()
-        group = split.train.group
-        check_possible(self.settings, split)
-        if self.settings.chooses:
-            if validate is not None or memory is not None:
-                raise ConfigError("auto validates by itself, several trainings: give neither validate nor memory.")
-            return self._choose(split, progress, checkpoint, resume)
-        settings = self.settings
-        fitting = make_learner(settings, self._model).begin(split, make_run(settings, split, self._denoiser, memory))
-        driver = Driver(fitting, settings.patience, settings.validate_every, settings.checkpoint_every, group)
-        if resume and checkpoint is not None:
-            take_up(driver, checkpoint, group)
-        save = None if checkpoint is None else partial(save_checkpoint, checkpoint, group=group)
-        measured = validate is not None or split.validation.total() > 0
+        fitter = self._fitter(progress, checkpoint, resume)
+        self.validations = fitter.validations
         try:
-            for event in driver.run(validate or criterion(settings, split), save):
-                if isinstance(event, Validated):
-                    event = event if measured else replace(event, score=math.nan)  # what selects the last is no score
-                    self.validations.append(event)
-                if progress is not None:
-                    progress(event)
-        except DivergedError:
-            if driver.stopping.best_step:
-                self._keep(driver, split, measured)
-            raise
-        self._keep(driver, split, measured)
-        if settings.final:
-            self._finish(split, checkpoint, resume, progress)
+            fitter.fit(split, validate, memory)
+        finally:  # a training that diverged may have selected something before
+            if fitter.fitted is not None:
+                self._become(fitter.fitted)
         return self
 
-    def _finish(
-        self, split: Split, checkpoint: Path | None, resume: bool, progress: Callable[[Event], None] | None
-    ) -> None:
-        """Fit the model again for as many epochs as were selected: with validation, and on the whole log."""
-        spec = Spec(self.settings.model, self.settings.model_options, self.settings.denoiser,
-                    self.settings.denoiser_options)  # fmt: skip
-        folder = None if checkpoint is None else checkpoint.parent
-        for stage in ("validated", "all"):
-            fitted = self.refit(
-                spec, stage_data(split, stage), self.selected["epoch"], stage, folder=folder, resume=resume,
-                progress=progress,
-            )  # fmt: skip
-            if stage == "all":
-                self.final = fitted
-            else:
-                self.model, self.fitted_on = fitted, stage
+    def _fitter(self, progress: Callable[[Event], None] | None, checkpoint: Path | None, resume: bool) -> Fitter:
+        return Fitter(self.settings, self._given(), progress, checkpoint, resume)
 
-    def _keep(self, driver: Driver, split: Split, measured: bool) -> None:
-        """Become what a fitting has selected."""
-        best, fitting = driver.stopping, driver.fitting
-        self.selected = {
-            "step": best.best_step,
-            "score": best.best_score if measured else math.nan,
-            "epoch": best.best_step / fitting.steps_per_epoch,
-        }
-        self.converged = best.exhausted or fitting.total == 1
-        self.model, self.split, self.history = driver.scorer(), split, fitting.history()
+    def _given(self) -> Given:
+        """The objects that were given; what is chosen is made by name."""
+        return BY_NAME if self.settings.chooses else Given(self._model, self._denoiser)
 
-    def _choose(
-        self, split: Split, progress: Callable[[Event], None] | None, checkpoint: Path | None, resume: bool
-    ) -> Self:
-        """Become what is chosen on validation, fitted again on more data if that is asked for."""
-        selection = self.select(split, progress=progress, checkpoint=checkpoint, resume=resume)
-        self.choice, self.split, self._trust = selection.choice, split, selection.trust
-        chosen = selection.choice.chosen
-        epochs = max(selection.choice.epochs[spec.slug] for spec in chosen.candidate.specs)
-        self.selected = {"score": chosen.score, "epoch": epochs}
-        self.converged = True
-        folder = None if checkpoint is None else checkpoint.parent
-        refit = partial(self.refit, folder=folder, resume=resume, progress=progress)
-        final = self.settings.final is not False
-        self.fitted_on = "validated" if final else "train"
-        self.model = selection.scorer(self.fitted_on, refit)
-        self.final = selection.scorer("all", refit) if final else None
-        return self
+    def _become(self, fitted: Fitted) -> None:
+        """Take over what was fitted."""
+        self.model, self.final, self.fitted_on = fitted.model, fitted.final, fitted.fitted_on
+        self.split, self.history, self.selected = fitted.split, fitted.history, fitted.selected
+        self.choice, self._trust, self.converged = fitted.choice, fitted.trust, fitted.converged
 
     def select(
         self,
@@ -242,45 +175,12 @@ class Recommender(Displayed):
         resume: bool = False,
     ) -> Selection:
         """Fit and judge what `auto` has to choose among, by a plan that is written down first, and choose."""
-        settings = self.settings
-        check_possible(settings, split)
-        folder = None if checkpoint is None else checkpoint.parent / "auto"
+        check_possible(self.settings, split)
+        return self._fitter(progress, checkpoint, resume).select(split)
 
-        def fit(spec: Spec, data: Split) -> Recommender:
-            # What is not trained by gradients takes little longer to fit again, after a stop, than to write down.
-            long = issubclass(MODELS[spec.model], Model)
-            path = folder / spec.slug / "state.safetensors" if folder is not None and long else None
-            part = Recommender(**settings.model_dump() | spec.settings() | {"final": False})
-            going_on = resume and path is not None and path.exists()
-            validate = unless_solved(criterion(part.settings, data))
-            return part.fit(data, progress=progress, checkpoint=path, resume=going_on, validate=validate)
-
-        k = 20 if is_loss(settings.select_by) else parse_criterion(settings.select_by)[1]
-        options = auto_options(settings.denoiser_options)
-        search = Search(split, options, k, settings.seed, fit, folder=folder, progress=progress)
-        return (search.again() if resume else None) or search.run(self._plan(split, folder, resume=resume))
-
-    def _plan(self, split: Split, folder: Path | None, *, resume: bool) -> Plan:
-        """The plan of the choice: that of the run which is gone on with, or a new one, written down."""
-        settings, path = self.settings, None if folder is None else folder / "plan.json"
-        if resume and path is not None and path.exists():
-            return Plan.read(path)
-        models = settings.candidates if settings.model == AUTO else [settings.model]
-        changed = {name: value for name, value in settings if name in _TRAINING and value != _default(name)}
-        plan = make_plan(split.train, parse_duration(settings.budget), settings.trials, models, changed)
-        if path is not None:
-            plan.write(path)
-        return plan
-
-    def refit(
-        self, spec: Spec, data: Interactions, epochs: float, stage: Stage,
-        *, folder: Path | None = None, resume: bool = False, progress: Callable[[Event], None] | None = None,
-    ) -> Scorer:  # fmt: skip
+    def refit(self, spec: Spec, data: Interactions, epochs: float, stage: Stage) -> Scorer:
         """Fit one model for a given number of epochs, on the data of a stage."""
-        settings = make_settings(self.settings.model_dump() | spec.settings() | {"final": False})
-        path = None if folder is None else folder / "auto" / f"{spec.slug}-{stage}" / "state.safetensors"
-        given = self._model, self._denoiser
-        return refit(settings, given, data, epochs, checkpoint=path, resume=resume, progress=progress)
+        return self._fitter(None, None, resume=False).refit(spec, data, epochs, stage)
 
     def offset_scores(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
         """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
@@ -395,14 +295,13 @@ class Recommender(Displayed):
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
         (model, own), served = self._fitted(), self.serving()
         before = Fitted(
-            self.settings, own, model, None if served is model else served, self.fitted_on, self.selected["epoch"],
-            self.choice, self._trust, self._model, self._denoiser,
+            self.settings, own, model, self.selected, self._given(), self.fitted_on,
+            None if served is model else served, self.choice, self._trust,
         )  # fmt: skip
         after, report = refresh(before, data, forgotten_ids(forget), names, split, progress)
         other = copy(self)
         other._forget()
-        other.split, other.model, other.final, other.fitted_on = after.split, after.model, after.final, after.fitted_on
-        other.choice, other._trust, other.selected = after.choice, after.trust, {"epoch": after.epochs}
+        other._become(after)
         other.refreshed = report
         return other
 
@@ -512,19 +411,6 @@ class Recommender(Displayed):
         if self.model is None:
             raise RunError("this recommender has not been trained: call fit first.")
         return self.model, self._fitted_split()
-
-
-def _default(name: str) -> Any:
-    return Settings.model_fields[name].default
-
-
-def _describe(denoiser: Denoiser) -> dict[str, Any]:
-    """The name and options of a strategy that was given as an object."""
-    for name, strategy in DENOISERS.items():
-        if type(denoiser) is strategy and is_dataclass(denoiser):
-            options = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
-            return {"denoiser": name, "denoiser_options": options}
-    return {"denoiser": CUSTOM}
 
 
 def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | None], seed: int) -> Split:

@@ -48,15 +48,8 @@ class Begin(Protocol):
     def __call__(self, name: str, last: bool = False) -> None: ...
 
 
-class Fitted(Protocol):
-    """A recommender that was fitted by one spec."""
-
-    selected: dict[str, float]
-
-    def trained(self) -> Scorer: ...
-
-
-Fit = Callable[[Spec, Split], Fitted]  # on a training part, with early stopping on validation
+# On a training part, with early stopping on validation: the model, and for how many epochs it was fitted.
+Fit = Callable[[Spec, Split], tuple[Scorer, float]]
 Refit = Callable[[Spec, Interactions, float, Stage], Scorer]  # for so many epochs
 
 
@@ -163,12 +156,11 @@ class Search:
         kept = self._read(spec, judge)
         if kept is None:
             try:
-                fitted = self._fit(spec, self._data(spec, trust))
+                scorer, epochs = self._fit(spec, self._data(spec, trust))
             except DivergedError as error:
                 log.warning("%s is left out: %s", spec.name, error)
                 return
-            scorer = fitted.trained()
-            kept = judge.rank(scorer), fitted.selected["epoch"]
+            kept = judge.rank(scorer), epochs
             self._write(spec, *kept)
             self._scorers[spec.slug] = scorer
         one, of_users = Candidate((spec,)), judge.ndcg(kept[0])
@@ -186,7 +178,7 @@ class Search:
     def _scorer(self, spec: Spec, trust: Trust | None) -> Scorer:
         """A model as it was judged: fitted anew where it is not kept."""
         kept = self._scorers.get(spec.slug)
-        return self._fit(spec, self._data(spec, trust)).trained() if kept is None else kept
+        return self._fit(spec, self._data(spec, trust))[0] if kept is None else kept
 
     def _data(self, spec: Spec, trust: Trust | None) -> Split:
         return replace(self._split, train=stage_data(self._split, "train", trust)) if spec.weighted else self._split

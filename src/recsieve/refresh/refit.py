@@ -4,56 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from recsieve.auto import Choice, Spec
+from recsieve.auto import Spec
 from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.scoring import log_popularity
 from recsieve.checking import make_settings
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.reading.tables import Source
 from recsieve.data.splitting import Split
-from recsieve.denoisers import Denoiser
-from recsieve.models import Earlier, Fitting, Learner, Model, Scorer
+from recsieve.fitting import Fitted, begin, fitted_until
+from recsieve.models import Earlier, Fitting, Scorer
 from recsieve.models.blend import NOISE, Blend, Offset
-from recsieve.preparation import make_learner, make_run
 from recsieve.refresh.grow import Grown, grow, new_parts
 from recsieve.refresh.report import Refreshed, make_report
 from recsieve.settings import Settings
-from recsieve.training import Driver, Event, Validated
+from recsieve.training import Driver, Event
 
 FEWEST = 3  # epochs that a model goes on for at least
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """All that a recommender is made of."""
-
-    settings: Settings
-    split: Split
-    model: Scorer
-    final: Scorer | None
-    fitted_on: Stage
-    epochs: float  # for which a named model was fitted
-    choice: Choice | None = None
-    trust: Trust | None = None
-    own_model: Learner | type[Model] | None = None  # where it was given as an object
-    own_denoiser: Denoiser | None = None
-
-    @property
-    def specs(self) -> tuple[Spec, ...]:
-        """The models it consists of."""
-        if self.choice is not None:
-            return self.choice.chosen.candidate.specs
-        of = self.settings
-        return (Spec(of.model, of.model_options, of.denoiser, of.denoiser_options),)
-
-    def epochs_of(self, spec: Spec) -> int:
-        return max(1, round(self.epochs if self.choice is None else self.choice.epochs[spec.slug]))
 
 
 @dataclass
@@ -71,7 +43,10 @@ class Refresh:
             trust = _grown_trust(before, self.grown)
         model = self._stage(before.model, before.fitted_on, trust)
         final = None if before.final is None else self._stage(before.final, "all", trust)
-        return replace(before, split=self.grown.split, model=model, final=final, trust=trust)
+        return Fitted(
+            before.settings, self.grown.split, model, {"epoch": before.selected["epoch"]}, before.given,
+            before.fitted_on, final, before.choice, trust,
+        )  # fmt: skip
 
     def _stage(self, scorer: Scorer, stage: Stage, trust: Trust | None) -> Scorer:
         """One of the models, fitted on the data of a stage as it was before."""
@@ -85,19 +60,13 @@ class Refresh:
     def _fit(self, spec: Spec, before: Scorer, stage: Stage, trust: Trust | None) -> Scorer:
         data = stage_data(self.grown.split, stage, trust)
         settings = make_settings(self.before.settings.model_dump() | spec.settings() | {"final": False})
-        nothing = data.take(slice(0))
-        split = Split(data, nothing, nothing, nothing)
-        learner = make_learner(settings, self.before.own_model)
-        fitting = learner.begin(split, make_run(settings, split, self.before.own_denoiser))
+        fitting = begin(settings, self.before.given, data)
         last = self._start(fitting, before, spec, settings, stage)
-        for event in Driver(fitting, settings.patience).run(lambda at: float(at.step), until=last):
-            if self.progress is not None and not isinstance(event, Validated):
-                self.progress(event)
-        return fitting.scorer()
+        return fitted_until(Driver(fitting, settings.patience), last, self.progress)
 
     def _start(self, fitting: Fitting, before: Scorer, spec: Spec, settings: Settings, stage: Stage) -> int:
         """Begin where a model was, if it can be; gives the step to go on to."""
-        epochs = self.before.epochs_of(spec)
+        epochs = _epochs_of(self.before, spec)
         anew = min(epochs + settings.patience, max(1, fitting.total // fitting.steps_per_epoch))
         more = max(FEWEST, anew // fitting.anew_per_refresh)
         fresh = self._fresh(stage)
@@ -142,6 +111,11 @@ def refresh(
     after = work.run()
     seconds = time.perf_counter() - started
     return after, make_report(grown, work.told, before.model, after.model, seconds)
+
+
+def _epochs_of(fitted: Fitted, spec: Spec) -> int:
+    """The epochs for which a model was fitted."""
+    return max(1, round(fitted.selected["epoch"] if fitted.choice is None else fitted.choice.epochs[spec.slug]))
 
 
 def _whose(name: str) -> str:
