@@ -68,8 +68,8 @@ def one_epoch(model, options, plan, *rest):
     return GradientLearner(model, options, plan.model_copy(update={"epochs": 1}), *rest)
 
 
-def one_model(train, budget, trials, models, training):
-    return make_plan(train, budget, 1, models, training)
+def one_model(train, budget, trials, *rest):
+    return make_plan(train, budget, 1, *rest)
 
 
 RUN = [

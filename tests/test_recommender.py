@@ -377,6 +377,13 @@ def test_a_model_of_the_users_own_is_fitted_and_its_run_says_that_it_has_no_name
         Recommender.load(tmp_path / "run")
 
 
+def test_a_model_that_was_given_as_an_object_keeps_its_options_in_a_choice(split):
+    chosen = Recommender(EASE(l2=3.0), "auto", denoiser_options={"labels": 0}, final=False).fit(split)
+    assert [spec.model_options["l2"] for spec in chosen.choice.chosen.candidate.specs] == [3.0]
+    named = Recommender("ease", model_options={"l2": 3.0}).fit(split)
+    assert torch.equal(chosen.trained().scorers[0].weights, named.trained().weights)
+
+
 def test_options_beside_a_model_that_has_its_own_are_refused():
     with pytest.raises(ConfigError, match="give them to EASE"):
         Recommender(EASE(l2=3.0), model_options={"l2": 4.0})

@@ -179,7 +179,8 @@ class Fitter:
             return Plan.read(path)
         models = settings.candidates if settings.model == AUTO else [settings.model]
         changed = {name: value for name, value in settings if name in _TRAINING and value != _default(name)}
-        plan = make_plan(split.train, parse_duration(settings.budget), settings.trials, models, changed)
+        budget = parse_duration(settings.budget)
+        plan = make_plan(split.train, budget, settings.trials, models, changed, settings.model_options)
         if path is not None:
             plan.write(path)
         return plan

@@ -12,6 +12,14 @@ def test_the_defaults_of_named_models_come_before_second_tries(small_data):
     assert names[:4] == ["ease", "ials", "gmf", "ease"]
 
 
+def test_options_of_a_named_model_are_in_all_that_is_tried(small_data):
+    tried = [one.spec.model_options for one in make_plan(small_data(), 1e9, None, ["ials"], {}, {"factors": 5}).fits]
+    assert len(tried) > 1
+    assert {one["factors"] for one in tried} == {5}
+    alone = make_plan(small_data(), 1e9, None, ["ease"], {}, {"l2": 3.0}).fits
+    assert [one.spec.model_options for one in alone] == [{"l2": 3.0}]
+
+
 def test_what_is_trained_by_gradients_comes_after_everything_else(small_data):
     plan = make_plan(small_data(), 1e9, None, [], {})
     names = [one.spec.model for one in plan.fits]

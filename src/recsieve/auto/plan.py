@@ -48,12 +48,16 @@ class Plan:
 
 
 def make_plan(
-    train: Interactions, budget: float, trials: int | None, models: Sequence[str], training: Mapping[str, Any]
-) -> Plan:
-    """The models to fit, the most promising first, as many as the budget allows; at least one."""
+    train: Interactions, budget: float, trials: int | None, models: Sequence[str], training: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+) -> Plan:  # fmt: skip
+    """The models to fit, the most promising first, as many as the budget allows; at least one.
+
+    `training` and `options` are what was asked for of gradient descent and of a model that was named.
+    """
     rounds: list[list[Spec]] = []  # of all models the defaults first, then the next
     for name in models or _usual_models(train):
-        for number, spec in enumerate(specs_of(name, train, training)):
+        for number, spec in enumerate(specs_of(name, train, training, options or {})):
             if number == len(rounds):
                 rounds.append([])
             rounds[number].append(spec)
@@ -70,12 +74,12 @@ def make_plan(
     return Plan(budget, trials, tuple(planned or [min(priced, key=lambda one: one.seconds)]))
 
 
-def specs_of(name: str, train: Interactions, training: Mapping[str, Any]) -> list[Spec]:
-    """The few ways in which a model is tried, its defaults first."""
+def specs_of(name: str, train: Interactions, training: Mapping[str, Any], given: Mapping[str, Any]) -> list[Spec]:
+    """The few ways in which a model is tried, its defaults first; options that were given are in all of them."""
     model = MODELS[name]
     options = model.grid(train) if hasattr(model, "grid") else [{}]
     usual = dict(getattr(model, "suits", {})) | dict(training) if issubclass(model, Model) else {}
-    return [Spec(name, given, training=usual) for given in options]
+    return [Spec(name, {**one, **given}, training=usual) for one in options]
 
 
 def _usual_models(train: Interactions) -> list[str]:
