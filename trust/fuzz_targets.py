@@ -39,6 +39,14 @@ from recsieve.training.checkpoint import load_checkpoint, save_checkpoint
 from trust.fuzz_seeds import BODIES, CELLS, LOGS, NAMES, QUERIES, ROWS, RULES, WORDS
 from trust.mutation import STRANGE, mutate_bytes, mutate_text, mutate_value
 
+REMEMBERING = (
+    "dcf",
+    "eard",
+    "udt",
+    "truncated-by-owner",
+    "reweighted-by-owner",
+    "warm-up",
+)
 Attempt = Callable[[Random], None]  # raises a RecsieveError, or nothing
 
 
@@ -263,6 +271,7 @@ def _checkpoints(folder: Path, split: Split) -> Attempt:
     settings: dict[str, dict[str, Any]] = {
         "gmf": {"model": "gmf", "denoiser": "truncated"}, "mf": {"model": "mf", "objective": "bpr"},
         "ials": {"model": "ials"},
+        **{name: {"model": "gmf", "denoiser": name} for name in REMEMBERING},
     }  # fmt: skip
     states = {}
     for name, chosen in settings.items():
@@ -285,11 +294,18 @@ def _checkpoints(folder: Path, split: Split) -> Attempt:
         if rng.random() < 0.4:
             path.write_bytes(mutate_bytes(content, rng))
         else:
-            save_checkpoint(path, _change_state(state, rng))
-        epochs = {"epochs": 2} if name != "ials" else {}
+            save_checkpoint(path, _change_memory(state, rng) if name in REMEMBERING else _change_state(state, rng))
+        epochs = {"epochs": 4} if name != "ials" else {}  # it goes on, with what the state says
         Recommender(**settings[name], **epochs).fit(split, checkpoint=path, resume=True)
 
     return attempt
+
+
+def _change_memory(state: dict[str, Any], rng: Random) -> dict[str, Any]:
+    """Another state in which a strategy remembers, or asks of the next epoch, something else."""
+    fitting = dict(state["fitting"])
+    part = rng.choice(["loss", "next_epoch"])
+    return {**state, "fitting": {**fitting, part: _change_state(fitting[part], rng)}}
 
 
 def _change_state(state: Any, rng: Random) -> Any:

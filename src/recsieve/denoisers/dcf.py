@@ -11,6 +11,7 @@ from torch import Tensor
 
 from recsieve.denoisers.base import Context, LossBatch, NextEpoch
 from recsieve.denoisers.memory import EpochMemory
+from recsieve.denoisers.saved_memory import checked_memory
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
@@ -119,6 +120,7 @@ class DCF:
         return {"epochs": self.epochs, "place": self.place, **tensors}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        state = checked_memory(self.state_dict(), state, {"place": len(self.means) + 1})
         self.epochs, self.place = state["epochs"], state["place"]
         for name in _TENSORS:
             setattr(self, name, state[name])

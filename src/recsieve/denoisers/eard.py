@@ -11,8 +11,9 @@ from torch import Tensor
 from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.owners import mean_by, midranks, rank_positions
+from recsieve.denoisers.saved_memory import checked_memory
 from recsieve.denoisers.search import Range, SearchSpace
-from recsieve.errors import ConfigError
+from recsieve.errors import ConfigError, RunError
 
 _STATE = ("keys", "table", "seen_keys", "seen_losses")
 
@@ -102,5 +103,9 @@ class EARD:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        n_pairs = self.context.n_users * self.context.n_items
+        state = checked_memory(self.state_dict(), state, {"keys": n_pairs, "seen_keys": n_pairs})
+        if any(len(state[keys]) != len(state[of]) for keys, of in (("keys", "table"), ("seen_keys", "seen_losses"))):
+            raise RunError("the pairs that the strategy remembers are more or fewer than their losses: begin anew.")
         self.epochs, self.keys, self.table = state["epochs"], state["keys"], state["table"]
         self._keys, self._losses = [state["seen_keys"]], [state["seen_losses"]]

@@ -11,6 +11,7 @@ from torch import Tensor
 from recsieve.denoisers.base import Context, LossBatch, NextEpoch
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.random_drop import mix
+from recsieve.denoisers.saved_memory import checked_memory
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
@@ -84,6 +85,7 @@ class FineTuning:
         return {"epochs": self.epochs, "step": self.step, "begun": self.begun}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        state = checked_memory(self.state_dict(), state, {})
         self.epochs, self.step, self.begun = (state[name] for name in ("epochs", "step", "begun"))
 
 

@@ -12,6 +12,7 @@ from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.owners import By, Owners, mean_by
 from recsieve.denoisers.reweighted import Reweighted
+from recsieve.denoisers.saved_memory import checked_memory
 from recsieve.denoisers.search import SearchSpace
 
 
@@ -50,4 +51,5 @@ class ReweightedByOwner:
         return {"owners": self.owners.codes.clone(), "powers": self.powers.clone()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        state = checked_memory(self.state_dict(), state, {"owners": len(self.powers)})
         self.owners.codes, self.powers = state["owners"], state["powers"]

@@ -11,6 +11,7 @@ from torch import Tensor
 from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.owners import By, Owners, mean_by
+from recsieve.denoisers.saved_memory import checked_memory
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import SearchSpace
 from recsieve.errors import ConfigError
@@ -73,6 +74,8 @@ class TruncatedByOwner:
         return {"step": self.step, "owners": self.owners.codes.clone(), "scores": self.scores.clone()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        n_owners = self.context.n_users if self.by == "user" else self.context.n_items
+        state = checked_memory(self.state_dict(), state, {"owners": n_owners})
         self.step, self.owners.codes, self.scores = state["step"], state["owners"], state["scores"]
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.owners import Owners, mean_by, rank_positions
+from recsieve.denoisers.saved_memory import checked_memory
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
 
@@ -82,6 +83,7 @@ class UDT:
         return {"epochs": self.epochs, **{name: tensor.clone() for name, tensor in kept.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        state = checked_memory(self.state_dict(), state, {"owners": self.context.n_users})
         self.epochs, self.owners.codes = state["epochs"], state["owners"]
         self.of_interaction, self.of_user = state["of_interaction"], state["of_user"]
 

@@ -1,0 +1,41 @@
+"""What a checkpoint says that a strategy remembers: nothing is believed of it before it indexes memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from recsieve.errors import RunError
+
+
+def checked_memory(own: Mapping[str, Any], given: Mapping[str, Any], below: Mapping[str, int]) -> Mapping[str, Any]:
+    """The saved memory, if it has the names, types and shapes of one's own; what was empty may have grown.
+
+    `below` has the limit of each entry that is an index, or a tensor of them; −1 stands for none.
+    """
+    if set(given) != set(own):
+        raise RunError(f"the strategy remembers {_names(own)}, but the checkpoint has {_names(given)}.")
+    for name, mine in own.items():
+        if not _is_alike(mine, given[name]) or (name in below and not _is_index(given[name], below[name])):
+            raise RunError(f"'{name}', which the strategy remembers, is of another training: begin anew.")
+    return given
+
+
+def _names(state: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(map(str, state))) or "nothing"
+
+
+def _is_alike(mine: Any, given: Any) -> bool:
+    if not isinstance(mine, Tensor):
+        return type(given) is type(mine) and given >= 0
+    if not isinstance(given, Tensor) or given.dtype != mine.dtype or given.dim() != mine.dim():
+        return False
+    return given.shape == mine.shape or not mine.numel()
+
+
+def _is_index(given: Any, limit: int) -> bool:
+    if isinstance(given, Tensor):
+        return not given.numel() or -1 <= int(given.min()) <= int(given.max()) < limit
+    return bool(given < limit)
