@@ -17,6 +17,7 @@ from recsieve.losses import (
     TruncatedHinge,
     TruncatedSoftmax,
     TruncatedSquare,
+    WeighedLosses,
 )
 from recsieve.objectives import BPR, Losses
 
@@ -318,3 +319,37 @@ def test_places_bring_the_batch_of_all_ranks_into_its_order(in_ranks):
         assert batch.users.tolist() == list(range(10))
         assert batch.ids.tolist() == list(range(-1, 9))
         assert batch.users.dtype == torch.int32
+
+
+class Asking:
+    """A strategy that keeps what it was shown."""
+
+    def weights(self, batch):
+        self.batch = batch
+        return torch.ones_like(batch.losses)
+
+
+def test_users_items_and_ids_reach_the_strategy_as_one_row_each():
+    asking = Asking()
+    table = torch.arange(4).reshape(2, 2)
+    DenoisedLoss(asking)(torch.zeros(2, 2), torch.ones(2, 2), users=table, items=table + 4, ids=table + 8)
+    assert asking.batch.users.tolist() == [0, 1, 2, 3]
+    assert asking.batch.items.tolist() == [4, 5, 6, 7]
+    assert asking.batch.ids.tolist() == [8, 9, 10, 11]
+
+
+def test_without_them_the_strategy_is_told_that_there_are_none():
+    asking = Asking()
+    DenoisedLoss(asking)(torch.zeros(2), torch.ones(2))
+    assert (asking.batch.users, asking.batch.items, asking.batch.ids) == (None, None, None)
+
+
+def test_losses_that_nobody_names_are_of_no_interaction_and_of_one_rank():
+    weighed = WeighedLosses(torch.tensor([2.0, 4.0]), torch.ones(2), torch.tensor(2))
+    assert (weighed.ids, weighed.ranks) == (None, 1)
+    assert weighed.mean() == 3
+
+
+def test_the_mean_of_a_rank_is_as_many_times_its_share_as_there_are_ranks():
+    weighed = WeighedLosses(torch.tensor([2.0, 4.0]), torch.ones(2), torch.tensor(4), ranks=3)
+    assert weighed.mean() == 4.5

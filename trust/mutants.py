@@ -1,12 +1,14 @@
 """`python -m trust.mutants [MINUTES]`: small changes to losses, denoisers and metrics, and whether the tests notice.
 
 mutmut knows the changes. Its own runner copies the whole project and rewrites every function, compiled ones too, so
-here each mutant is a process that imports one changed module and runs the tests of it (decision 20). They come in an
-order drawn once; those that fit into the time are counted.
+here each mutant is a process that imports one changed module and runs the tests of it (decision 20). Those that fit
+into the time are counted; the next call goes on with the others, and tries again what survived. A changed module begins
+anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -35,7 +37,11 @@ TESTS = {
         for name in ("bce", "bpr", "hinge", "softmax", "square")
     },
     **{
-        f"denoisers/{name}.py": ["tests/denoisers", "tests/contracts/test_denoisers.py", "tests/test_losses.py"]
+        f"denoisers/{name}.py": [
+            f"tests/denoisers/test_{name}.py",
+            "tests/denoisers",
+            "tests/contracts/test_denoisers.py",
+        ]
         for name in ("least_popular_drop", "negative_feedback", "random_drop", "reweighted", "schedule", "truncated")
     },
 }
@@ -70,15 +76,22 @@ class Changed(MetaPathFinder, SourceLoader):
 
 
 def mutants_of(file: str) -> list[Mutant]:
-    """All changes that mutmut knows for a file."""
+    """All changes that mutmut knows for a file, but for those to the sentences of messages."""
     module, mutations, *_ = create_mutations(file, (SOURCE / file).read_text(encoding="utf-8"))
     found = []
     for mutation in mutations:
+        if _is_sentence(module, mutation.original_node):
+            continue  # tests hold a message to what it says, not to each of its words
         changed = deep_replace(module, mutation.original_node, mutation.mutated_node)
         assert isinstance(changed, cst.Module)
         was, became = (_words(module, node) for node in (mutation.original_node, mutation.mutated_node))
         found.append(Mutant(file, changed.code, was, became))
     return found
+
+
+def _is_sentence(module: cst.Module, node: cst.CSTNode) -> bool:
+    text = isinstance(node, cst.SimpleString | cst.FormattedStringText | cst.ConcatenatedString)
+    return text and " " in module.code_for_node(node)
 
 
 def _words(module: cst.Module, node: cst.CSTNode) -> str:
@@ -104,6 +117,8 @@ def _test(mutant: Mutant, tests: Sequence[str]) -> None:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
+        if "@njit" in mutant.code:
+            os.environ["NUMBA_DISABLE_JIT"] = "1"  # a compiled function would be that of the file
         import pytest
 
         module = "recsieve." + mutant.file.removesuffix(".py").replace("/", ".")
@@ -115,7 +130,6 @@ def _test(mutant: Mutant, tests: Sequence[str]) -> None:
 
 def main(words: list[str]) -> None:
     minutes = float(words[0]) if words else 30.0
-    os.environ["NUMBA_DISABLE_JIT"] = "1"  # a compiled function would be that of the file
     import hypothesis  # noqa: F401
     import polars  # noqa: F401
     import pytest  # noqa: F401
@@ -125,19 +139,46 @@ def main(words: list[str]) -> None:
 
     for name in [name for name in sys.modules if name.startswith("recsieve")]:
         del sys.modules[name]  # a child has to import the changed one
-    mutants = [mutant for file in TESTS for mutant in mutants_of(file)]
-    Random(0).shuffle(mutants)
-    started, files = time.monotonic(), {file: {"mutants": 0, "killed": 0, "survivors": []} for file in TESTS}
-    for mutant in mutants:
+    known = json.loads(RESULT.read_text(encoding="utf-8"))["files"] if RESULT.exists() else {}
+    mutants = {file: mutants_of(file) for file in TESTS}
+    files = {file: _known_of(file, known, len(of_file)) for file, of_file in mutants.items()}
+    for file in TESTS:
+        if is_noticed(Mutant(file, (SOURCE / file).read_text(encoding="utf-8"), "", ""), TESTS[file]):
+            sys.exit(f"the tests of {file} fail without any change: mutants would seem to be noticed")
+    started = time.monotonic()
+    for file, number in _left(files):
         if time.monotonic() - started > 60 * minutes:
             break
-        noticed, counts = is_noticed(mutant, TESTS[mutant.file]), files[mutant.file]
-        counts["mutants"] += 1
-        counts["killed"] += noticed
-        counts["survivors"] += [] if noticed else [{"was": mutant.was, "became": mutant.became}]
-        total = {name: sum(one[name] for one in files.values()) for name in ("mutants", "killed")}
-        result = {"command": f"python -m trust.mutants {minutes:g}", "possible": len(mutants), **total, "files": files}
+        _count(files[file], number, mutants[file][number], is_noticed(mutants[file][number], TESTS[file]))
+        total = {name: sum(one[name] for one in files.values()) for name in ("possible", "mutants", "killed")}
+        result = {"command": f"python -m trust.mutants {minutes:g}", **total, "files": files}
         write_text(RESULT, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def _known_of(file: str, known: dict[str, Any], possible: int) -> dict[str, Any]:
+    """What an earlier call found for a file, if that file is the same."""
+    source = hashlib.sha256((SOURCE / file).read_bytes()).hexdigest()
+    new = {"source": source, "possible": possible, "mutants": 0, "killed": 0, "survivors": []}
+    return known[file] if known.get(file, {}).get("source") == source else new
+
+
+def _left(files: dict[str, dict[str, Any]]) -> list[tuple[str, int]]:
+    """What survived so far, then what was not tried, in an order drawn once: the first of each file are the known."""
+    again = [(file, line["number"]) for file, one in files.items() for line in one["survivors"]]
+    new = [(file, number) for file, one in files.items() for number in range(one["mutants"], one["possible"])]
+    turns = {key: Random(f"{key}").random() for key in new}
+    in_turn = sorted(new, key=lambda key: turns[key])
+    by_file = {file: iter(sorted(number for of, number in new if of == file)) for file in files}
+    return again + [(file, next(by_file[file])) for file, _ in in_turn]
+
+
+def _count(one: dict[str, Any], number: int, mutant: Mutant, noticed: bool) -> None:
+    survived = [line for line in one["survivors"] if line["number"] != number]
+    if not noticed:
+        survived.append({"number": number, "was": mutant.was, "became": mutant.became})
+    one["survivors"] = sorted(survived, key=lambda line: line["number"])
+    one["mutants"] = max(one["mutants"], number + 1)
+    one["killed"] = one["mutants"] - len(one["survivors"])
 
 
 if __name__ == "__main__":

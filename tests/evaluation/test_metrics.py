@@ -7,7 +7,7 @@ from recsieve.cores import one_thread
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import ConfigError
 from recsieve.evaluation import metrics as metrics_module
-from recsieve.evaluation.metrics import evaluate, ranking_metrics
+from recsieve.evaluation.metrics import METRICS, evaluate, ranking_metrics
 from recsieve.models import GMF
 
 
@@ -86,6 +86,60 @@ def test_held_out_false_positives_that_are_recommended_are_counted():
     model = Fixed([[5.0, 4.0, 3.0], [1.0, 2.0, 3.0]])
     found = evaluate(model, csr([[1], [1]], 3), None, [1], false_positives=csr([[0], [0]], 3))
     assert found.overall["false_positives_recommended@1"] == 0.5
+
+
+def test_a_user_of_whom_only_false_positives_are_held_out_counts_for_those_alone():
+    model = Fixed([[5.0, 4.0, 3.0], [5.0, 4.0, 3.0], [5.0, 4.0, 3.0]])
+    found = evaluate(model, csr([[0], [], []], 3), None, [1], false_positives=csr([[], [0], []], 3))
+    assert found.users.tolist() == [0, 1]
+    assert found.overall["recall@1"] == 1
+    assert found.per_user["false_positives_recommended@1"].tolist()[1] == 1
+    assert np.isnan(found.per_user["false_positives_recommended@1"][0])
+
+
+def test_what_a_user_without_anything_relevant_counts_may_be_given():
+    model = Fixed([[5.0, 4.0], [5.0, 4.0]])
+    found = evaluate(model, csr([[0], []], 2), None, [1], csr([[], [1]], 2), nothing_relevant=0.0)
+    assert found.overall["recall@1"] == 0.5
+    assert found.overall["false_positives_recommended@1"] == 0
+
+
+def test_without_any_false_positive_nothing_is_said_of_them():
+    found = evaluate(Fixed([[5.0, 4.0]]), csr([[0]], 2), None, [1], false_positives=csr([[]], 2))
+    assert set(found.overall) == {f"{name}@1" for name in METRICS if name != "false_positives_recommended"}
+
+
+def test_all_metrics_are_measured_and_named():
+    found = evaluate(Fixed([[5.0, 4.0]]), csr([[0]], 2), None, [1, 2], false_positives=csr([[1]], 2))
+    assert set(found.overall) == {f"{name}@{k}" for name in METRICS for k in (1, 2)}
+    assert METRICS == ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
+
+
+def test_coverage_counts_each_item_once_and_only_within_the_list():
+    model = Fixed([[5.0, 4.0, 3.0, 0.0], [5.0, 3.0, 4.0, 0.0]])
+    found = evaluate(model, csr([[0], [0]], 4), None, [1, 2])
+    assert (found.overall["coverage@1"], found.overall["coverage@2"]) == (0.25, 0.75)
+
+
+def test_nobody_to_measure_has_no_means():
+    found = evaluate(Fixed([[5.0, 4.0]]), csr([[]], 2), None, [1])
+    assert len(found.users) == 0
+    assert np.isnan(found.overall["recall@1"])
+    assert found.overall["coverage@1"] == 0
+
+
+def test_a_frame_has_the_users_own_ids_and_their_metrics():
+    found = evaluate(Fixed([[5.0, 4.0], [5.0, 4.0]]), csr([[], [0]], 2), None, [1])
+    frame = found.frame(pl.Series(["ann", "bob"]))
+    assert frame["user"].to_list() == ["bob"]
+    assert frame["recall@1"].to_list() == [1.0]
+
+
+def test_an_evaluation_shows_how_many_users_and_each_metric_by_length():
+    shown = evaluate(Fixed([[5.0, 4.0]] * 2), csr([[0], [0]], 2), None, [1, 2]).shown()
+    text = str(shown)
+    assert "2 users" in text
+    assert "recall" in text
 
 
 def test_lists_longer_than_the_catalogue_are_fine():
