@@ -2,6 +2,7 @@ import torch
 from scipy.stats import chisquare
 
 from recsieve.denoisers import LossBatch, RandomDrop
+from recsieve.denoisers.random_drop import mix
 
 N = 60
 
@@ -38,3 +39,28 @@ def test_whether_an_interaction_goes_says_nothing_about_another_nor_about_the_ne
     assert (pairs + 1 / (N - 1)).abs().max() < 0.15
     following = torch.corrcoef(torch.stack([history[:-1].flatten(), history[1:].flatten()]))[0, 1]
     assert following.abs() < 0.02
+
+
+def mixed_in_plain_python(x):
+    x = (x ^ (x >> 32)) % 2**32
+    for _ in range(2):
+        x = ((x ^ (x >> 16)) * 0x45D9F3B) % 2**32
+    return x ^ (x >> 16)
+
+
+def test_the_hash_is_that_of_plain_whole_numbers():
+    counters = [0, 1, 2, 59, 2**16 + 3, 2**31 + 7, 2**32 - 1, 2**40 + 5]
+    assert mix(torch.tensor(counters)).tolist() == [mixed_in_plain_python(counter) for counter in counters]
+
+
+def test_what_goes_is_what_the_hash_of_seed_step_and_id_ranks_highest():
+    ids, seed, step = torch.arange(N) + 100, 3, 5
+    key = mixed_in_plain_python(mixed_in_plain_python(seed) + step)
+    ranks = [mixed_in_plain_python(mixed_in_plain_python(int(one)) ^ key) for one in ids]
+    highest = set(sorted(range(N), key=lambda place: -ranks[place])[: N // 5])
+    assert set(dropped(step, ids, seed).nonzero().flatten().tolist()) == highest
+
+
+def test_without_a_seed_it_is_0_and_without_ids_they_are_places():
+    batch = LossBatch(torch.zeros(N), torch.ones(N), 1)
+    assert torch.equal(RandomDrop(0.2, 1).weights(batch) == 0, dropped(1, torch.arange(N), seed=0))
