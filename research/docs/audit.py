@@ -3,7 +3,8 @@
 python -m research.docs.audit findings/audit docs/audit.md
 
 The first argument is a folder with the results of `research.studies.audit`, named after their data; beside
-it lies `audit-coverage.json`, the result of `research.studies.audit_coverage`.
+it are `audit-coverage.json` and `checks.json`, the results of `research.studies.audit_coverage` and
+`research.studies.checks`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     return results
 
 
-def audit_page(results: Mapping[str, Result], coverage: Result) -> str:
+def audit_page(results: Mapping[str, Result], coverage: Result, checks: Result) -> str:
     """The page: the guide, and what was measured."""
     parts = [
         GUIDE.read_text(encoding="utf-8").strip(),
@@ -70,8 +71,11 @@ def audit_page(results: Mapping[str, Result], coverage: Result) -> str:
         f"{100 * coverage['level']:.0f} % interval held the true share in **{coverage['held']} of "
         f"{coverage['seeds']}**. On the data above:",
         _share_table(results),
+        "### Do the checks flag the right users?",
+        _bots(checks),
+        _flagged_table(checks),
         "### How these were made",
-        _provenance(results, coverage),
+        _provenance(results, coverage, checks),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -195,7 +199,27 @@ def _share_table(results: Mapping[str, Result]) -> str:
     return table(["data", "noise, %", "estimated with 1 % labels, each seed", "with 5 %"], lines)
 
 
-def _provenance(results: Mapping[str, Result], coverage: Result) -> str:
+def _bots(checks: Result) -> str:
+    found = checks["bots"]
+    precisions = ", ".join(f"{one['precision_in_top']:.2f}" for one in found)
+    flagged = ", ".join(f"{one['bots_flagged']}" for one in found)
+    others = ", ".join(f"{one['others_flagged']}" for one in found)
+    return (
+        f"{found[0]['bots']} bots of three kinds ({'; '.join(checks['kinds'])}) were added to {checks['bots_in']}, with "
+        f"{len(found)} seeds. Among the first {checks['top']} users of the check's table the share of bots is "
+        f"**{precisions}**. It flags {flagged} of the bots and {others} other users. And the logs as they are:"
+    )
+
+
+def _flagged_table(checks: Result) -> str:
+    lines = [
+        [name, f"{one['users']:,}", f"{one['users_flagged']:,}", f"{100 * one['share']:.2f} %"]
+        for name, one in checks["as_they_are"].items()
+    ]
+    return table(["data", "users", "flagged by any check", "share"], lines)
+
+
+def _provenance(results: Mapping[str, Result], coverage: Result, checks: Result) -> str:
     lines = [
         [
             name,
@@ -208,10 +232,12 @@ def _provenance(results: Mapping[str, Result], coverage: Result) -> str:
     simulated = coverage["world"]
     size = f"{simulated['n_users']:,} × {simulated['n_items']:,}, simulated"
     lines.append(["coverage of the interval", size, "", f"`{coverage['command']}`"])
+    lines.append(["checks", "", "", f"`{checks['command']}`"])
     return table(["data", "users × items, interactions", "date", "command"], lines)
 
 
 if __name__ == "__main__":
     given = Path(sys.argv[1])
-    told = json.loads((given.parent / "audit-coverage.json").read_text(encoding="utf-8"))
-    write_text(Path(sys.argv[2]), audit_page(read_results(given), told))
+    beside = [given.parent / name for name in ("audit-coverage.json", "checks.json")]
+    measured, checked = (json.loads(path.read_text(encoding="utf-8")) for path in beside)
+    write_text(Path(sys.argv[2]), audit_page(read_results(given), measured, checked))

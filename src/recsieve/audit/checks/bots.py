@@ -72,10 +72,12 @@ def _pace(data: Interactions, users: NDArray[np.int64]) -> tuple[NDArray, NDArra
 
 
 def _together(data: Interactions, users: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How well a user's items go together, as the logarithm of the mean fit, given how popular they are."""
+    """How well a user's items go together, as the logarithm of the mean fit, given how many they are.
+
+    Not given how popular they are: items drawn at random are mostly rare ones, which tells bots from people.
+    """
     counts = np.maximum(data.user_counts(), 1)
     fit = np.log(np.bincount(data.users, profile_fit(data), data.n_users) / counts + 1e-4)[users]
-    popularity = np.log(data.item_counts()[data.items])
-    columns = np.stack([np.bincount(data.users, popularity, data.n_users) / counts, np.log(counts)], axis=1)[users]
-    columns = np.concatenate([columns, np.ones((len(users), 1))], axis=1)
+    length = np.log(counts[users])
+    columns = np.stack([length, length**2, np.ones(len(users))], axis=1)
     return fit - columns @ np.linalg.lstsq(columns, fit, rcond=None)[0]

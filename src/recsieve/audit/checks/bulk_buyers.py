@@ -11,6 +11,7 @@ from recsieve.audit.checks.base import hints, robust_z
 from recsieve.data.interactions import Interactions
 
 FAR = 5.0  # robust deviations of the logarithm
+NORMAL_95 = 1.645  # deviations above which one in twenty lies, of what is normally distributed
 
 
 class BulkBuyers:
@@ -27,8 +28,10 @@ class BulkBuyers:
         counts = data.user_counts()
         users = np.flatnonzero(counts)
         logs = np.log(counts[users])
-        spread = max(1.4826 * float(np.median(np.abs(logs - np.median(logs)))), 0.5)  # many alike are no measure
-        score = np.minimum(robust_z(logs), (logs - np.median(logs)) / spread)
+        above = logs - np.median(logs)
+        # Where most users are alike, or the usual ones reach far, the median deviation is no measure of the others.
+        spread = max(float(np.quantile(above, 0.95)) / NORMAL_95, 0.5)
+        score = np.minimum(robust_z(logs), above / spread)
         typical = int(np.median(counts[users]))
         hint = pl.format("{} items, where half of all users have {} or fewer", "interactions", pl.lit(typical))
         ids = data.user_ids.gather(users)
