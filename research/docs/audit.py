@@ -205,8 +205,8 @@ def _bots(checks: Result) -> str:
     flagged = ", ".join(f"{one['bots_flagged']}" for one in found)
     others = ", ".join(f"{one['others_flagged']}" for one in found)
     return (
-        f"{found[0]['bots']} bots of three kinds ({'; '.join(checks['kinds'])}) were added to {checks['bots_in']}, with "
-        f"{len(found)} seeds. Among the first {checks['top']} users of the check's table the share of bots is "
+        f"{found[0]['bots']} bots of three kinds ({'; '.join(checks['kinds'])}) were added to {checks['bots_in']} "
+        f"({len(found)} seeds). Among the first {checks['top']} users of the check's table the share of bots is "
         f"**{precisions}**. It flags {flagged} of the bots and {others} other users. And the logs as they are:"
     )
 
