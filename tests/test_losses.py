@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional
 
 from recsieve.communicator import SINGLE_PROCESS
-from recsieve.denoisers import KeepAll, Truncated
+from recsieve.denoisers import EpochMemory, KeepAll, NextEpoch, Reweighted, Truncated
 from recsieve.errors import ConfigError
 from recsieve.losses import (
     DenoisedLoss,
@@ -353,3 +353,112 @@ def test_losses_that_nobody_names_are_of_no_interaction_and_of_one_rank():
 def test_the_mean_of_a_rank_is_as_many_times_its_share_as_there_are_ranks():
     weighed = WeighedLosses(torch.tensor([2.0, 4.0]), torch.ones(2), torch.tensor(4), ranks=3)
     assert weighed.mean() == 4.5
+
+
+def remembering(n_interactions=4):
+    loss = DenoisedLoss(Truncated(0.5, 1))
+    loss.memory = EpochMemory(n_interactions)
+    return loss
+
+
+def test_a_training_step_is_remembered_by_interaction_and_one_of_validation_is_not():
+    loss, scores, ids = remembering(), torch.tensor([2.0, -2.0]), torch.tensor([3, 1])
+    loss(scores, torch.ones(2), ids=ids)
+    expected = functional.binary_cross_entropy_with_logits(scores, torch.ones(2), reduction="none")
+    assert torch.equal(loss.memory.losses[[3, 1]], expected)
+    assert loss.memory.weights[[3, 1]].tolist() == [1.0, 0.0]  # the larger loss was dropped
+    assert loss.memory.losses[[0, 2]].isnan().all()
+    loss.eval()
+    loss(scores - 5, torch.ones(2), ids=ids)
+    assert torch.equal(loss.memory.losses[[3, 1]], expected)
+
+
+def test_a_batch_without_ids_is_not_remembered():
+    loss = remembering()
+    loss(torch.zeros(2), torch.ones(2))
+    assert loss.memory.losses.isnan().all()
+
+
+class LookingBack(Asking):
+    """A strategy that asks for other weights after an epoch."""
+
+    seen = 0
+
+    def end_epoch(self, memory):
+        self.means = memory.losses.clone()
+        return NextEpoch(weights=torch.full((4,), 0.5))
+
+    def state_dict(self):
+        return {"seen": self.seen}
+
+    def load_state_dict(self, state):
+        self.seen = state["seen"]
+
+
+def test_at_the_end_of_an_epoch_the_strategy_looks_back_and_the_memory_is_emptied():
+    loss = DenoisedLoss(LookingBack())
+    loss.memory = EpochMemory(4)
+    loss(torch.zeros(2), torch.ones(2), ids=torch.tensor([0, 2]))
+    assert loss.end_epoch().weights.tolist() == [0.5] * 4
+    assert loss.denoiser.means[[0, 2]].tolist() == pytest.approx([0.6931472] * 2)
+    assert loss.memory.losses.isnan().all()
+
+
+def test_without_a_memory_nobody_looks_back():
+    assert DenoisedLoss(LookingBack()).end_epoch() is None
+
+
+def test_memory_and_step_of_a_loss_travel_through_its_state():
+    loss, other = DenoisedLoss(LookingBack()), DenoisedLoss(LookingBack())
+    for one in (loss, other):
+        one.memory = EpochMemory(4)
+    loss(torch.zeros(2), torch.ones(2), ids=torch.tensor([0, 2]))
+    loss.denoiser.seen = 7
+    other.set_extra_state(loss.get_extra_state())
+    assert (other.step, other.denoiser.seen) == (1, 7)
+    assert torch.equal(other.memory.sums, loss.memory.sums)
+    loss.memory.clear()
+    assert other.memory.sums.any()  # a state is a copy
+
+
+@pytest.mark.parametrize("step", [-1, "1", 1.5, None])
+def test_a_step_that_is_no_count_is_refused(step):
+    with pytest.raises(ValueError, match="step"):
+        DenoisedLoss(KeepAll()).set_extra_state({"step": step, "memory": {}})
+
+
+def test_the_first_step_may_be_0():
+    loss = DenoisedLoss(KeepAll())
+    loss.set_extra_state({"step": 0, "memory": {}})
+    assert loss.step == 0
+
+
+@pytest.mark.parametrize("make", TRUNCATED)
+def test_a_truncated_loss_has_the_papers_schedule_unless_told_otherwise(make):
+    assert make().denoiser == Truncated(0.2, 30_000, "paper", 1.0)
+    assert make(0.1, 7).denoiser == Truncated(0.1, 7)
+
+
+@pytest.mark.parametrize("make", REWEIGHTED)
+def test_a_reweighted_loss_has_a_power_of_a_fifth_unless_told_otherwise(make):
+    assert make().denoiser == Reweighted(0.2, "paper")
+    assert make(0.7).denoiser == Reweighted(0.7)
+
+
+def test_further_options_reach_strategy_and_objective():
+    assert TruncatedBCE(0.1, 7, "authors", 2.0).denoiser == Truncated(0.1, 7, "authors", 2.0)
+    assert ReweightedBCE(0.1, "authors").denoiser == Reweighted(0.1, "authors")
+    for make in (TruncatedSoftmax, ReweightedSoftmax):
+        assert make().objective.temperature == 1
+        assert make(temperature=0.2).objective.temperature == 0.2
+
+
+def test_each_loss_has_the_objective_of_its_name():
+    names = ["BCE", "Square", "Hinge", "BPR", "Softmax"]
+    for losses in (TRUNCATED, REWEIGHTED):
+        assert [type(make().objective).__name__ for make in losses] == names
+
+
+def test_cross_entropy_is_the_objective_unless_another_is_given():
+    assert type(DenoisedLoss(KeepAll()).objective).__name__ == "BCE"
+    assert type(DenoisedLoss(KeepAll(), BPR()).objective).__name__ == "BPR"

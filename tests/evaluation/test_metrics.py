@@ -188,3 +188,25 @@ def test_a_repeated_test_pair_counts_once_as_a_hit_and_as_often_as_it_stands_in_
     for user, own in enumerate([[3, 3, 5], [2, 2]]):
         assert (found["recall@3"][user], found["ndcg@3"][user]) == pytest.approx(plain_metrics(top[user], own, 3))
     assert ranking_metrics(top, np.array([0, 1], np.int32), test.csr, [3])["recall@3"].tolist() == [1.0, 1.0]
+
+
+def test_what_is_held_at_once_is_bounded(monkeypatch):
+    """Lists of as many users as fit are made at a time, and of one user at least."""
+    asked = []
+    usual = metrics_module.rank_items
+
+    def rank(model, users, k, seen):
+        asked.append(len(users))
+        return usual(model, users, k, seen)
+
+    monkeypatch.setattr(metrics_module, "rank_items", rank)
+    model, relevant = Fixed([[5.0, 4.0, 3.0]] * 5), csr([[0]] * 5, 3)
+    for places, blocks in ((6, [2, 2, 1]), (3, [1] * 5), (1, [1] * 5)):
+        asked.clear()
+        monkeypatch.setattr(metrics_module, "MOST_PLACES", places)
+        evaluate(model, relevant, None, [3])
+        assert asked == blocks
+
+
+def test_the_lists_held_at_once_fit_into_64_megabytes():
+    assert metrics_module.MOST_PLACES * np.dtype(np.int32).itemsize == 64 << 20
