@@ -351,8 +351,20 @@ def test_losses_that_nobody_names_are_of_no_interaction_and_of_one_rank():
 
 
 def test_the_mean_of_a_rank_is_as_many_times_its_share_as_there_are_ranks():
-    weighed = WeighedLosses(torch.tensor([2.0, 4.0]), torch.ones(2), torch.tensor(4), ranks=3)
-    assert weighed.mean() == 4.5
+    for ranks in (2, 3):
+        weighed = WeighedLosses(torch.tensor([2.0, 4.0]), torch.ones(2), torch.tensor(4), ranks=ranks)
+        assert weighed.mean() == 1.5 * ranks
+
+
+def test_a_single_kept_loss_is_its_own_mean():
+    assert WeighedLosses(torch.tensor([2.0, 4.0]), torch.tensor([0.0, 1.0]), torch.tensor(1)).mean() == 4
+
+
+def test_before_any_training_the_rate_is_that_of_the_first_step():
+    loss = DenoisedLoss(Truncated(0.5, 2)).eval()
+    scores = torch.tensor([-3.0, 0.0, 1.0, 2.0])
+    losses = functional.binary_cross_entropy_with_logits(scores, torch.ones(4), reduction="none")
+    assert loss(scores, torch.ones(4)) == losses[1:].mean()  # one of four
 
 
 def remembering(n_interactions=4):

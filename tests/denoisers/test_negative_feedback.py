@@ -24,6 +24,7 @@ def test_without_ids_whatever_is_no_positive_is_taken_for_a_negative():
     [
         ({"false_positive_weight": -0.1}, "from 0 \\(left out\\) to 1"),
         ({"false_positive_weight": float("nan")}, "from 0 \\(left out\\) to 1"),
+        ({"false_positive_weight": 1.5}, "from 0 \\(left out\\) to 1"),
         ({"negative_weight": 0.0}, "above 0 and up to 1"),
         ({"negative_weight": 2.0}, "above 0 and up to 1"),
     ],
