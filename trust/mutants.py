@@ -56,6 +56,7 @@ class Mutant:
     code: str
     was: str
     became: str
+    line: str = ""  # that the change is in, as it was
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Changed(MetaPathFinder, SourceLoader):
 
 def mutants_of(file: str) -> list[Mutant]:
     """All changes that mutmut knows for a file, but for those to the sentences of messages."""
-    module, mutations, *_ = create_mutations(file, (SOURCE / file).read_text(encoding="utf-8"))
+    source = (SOURCE / file).read_text(encoding="utf-8")
+    module, mutations, *_ = create_mutations(file, source)
     found = []
     for mutation in mutations:
         if _is_sentence(module, mutation.original_node):
@@ -85,8 +87,13 @@ def mutants_of(file: str) -> list[Mutant]:
         changed = deep_replace(module, mutation.original_node, mutation.mutated_node)
         assert isinstance(changed, cst.Module)
         was, became = (_words(module, node) for node in (mutation.original_node, mutation.mutated_node))
-        found.append(Mutant(file, changed.code, was, became))
+        found.append(Mutant(file, changed.code, was, became, _changed_line(source, changed.code)))
     return found
+
+
+def _changed_line(before: str, after: str) -> str:
+    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
+    return next((one.strip() for one, other in pairs if one != other), "")
 
 
 def _is_sentence(module: cst.Module, node: cst.CSTNode) -> bool:
@@ -175,7 +182,7 @@ def _left(files: dict[str, dict[str, Any]]) -> list[tuple[str, int]]:
 def _count(one: dict[str, Any], number: int, mutant: Mutant, noticed: bool) -> None:
     survived = [line for line in one["survivors"] if line["number"] != number]
     if not noticed:
-        survived.append({"number": number, "was": mutant.was, "became": mutant.became})
+        survived.append({"number": number, "line": mutant.line, "was": mutant.was, "became": mutant.became})
     one["survivors"] = sorted(survived, key=lambda line: line["number"])
     one["mutants"] = max(one["mutants"], number + 1)
     one["killed"] = one["mutants"] - len(one["survivors"])

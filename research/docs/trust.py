@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from recsieve.files import write_text
 
 Result = Mapping[str, Any]
+
+EXPLAINED = Path(__file__).parents[2] / "trust" / "explained.toml"
 
 HEAD = """# What you can rely on
 
@@ -126,7 +129,7 @@ def _mutants(result: Result) -> str:
         [f"`{name}`", one["mutants"], one["killed"], len(one["survivors"])] for name, one in result["files"].items()
     ]
     survivors = [
-        f"- `{name}`: `{line['was']}` → `{line['became']}`" + (f" {line['why']}" if line.get("why") else "")
+        f"- `{name}`, `{line['line']}`: `{line['was']}` → `{line['became']}`. {_why_nobody_could_notice(line['became'])}".rstrip()
         for name, one in result["files"].items()
         for line in one["survivors"]
     ]
@@ -136,6 +139,12 @@ def _mutants(result: Result) -> str:
         f"`{result['command']}`.\n\n" + _table(["", "mutants", "noticed", "survived"], rows)
         + ("\n\nThose that survived:\n\n" + "\n".join(survivors) if survivors else "")
     )  # fmt: skip
+
+
+def _why_nobody_could_notice(became: str) -> str:
+    """The explanation of a mutant that means the same as what it was made of, or nothing."""
+    explained = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["mutant"]
+    return next((one["why"] for one in explained if any(words in became for words in one["became"])), "")
 
 
 if __name__ == "__main__":
