@@ -128,17 +128,18 @@ def _mutants(result: Result) -> str:
     rows = [
         [f"`{name}`", one["mutants"], one["killed"], len(one["survivors"])] for name, one in result["files"].items()
     ]
-    survivors = [
-        f"- `{name}`, `{line['line']}`: `{line['was']}` → `{line['became']}`. {_why_nobody_could_notice(line['became'])}".rstrip()
-        for name, one in result["files"].items()
-        for line in one["survivors"]
-    ]
+    survivors = [_survivor(name, line) for name, one in result["files"].items() for line in one["survivors"]]
     return (
         f"Of {result['mutants']} small changes to losses, denoisers and metrics, drawn from {result['possible']} that "
         f"mutmut knows, the tests notice {result['killed']} ({100 * result['killed'] / result['mutants']:.0f} %), by "
         f"`{result['command']}`.\n\n" + _table(["", "mutants", "noticed", "survived"], rows)
         + ("\n\nThose that survived:\n\n" + "\n".join(survivors) if survivors else "")
     )  # fmt: skip
+
+
+def _survivor(name: str, line: Result) -> str:
+    why = _why_nobody_could_notice(line["became"])
+    return f"- `{name}`, `{line['line']}`: `{line['was']}` → `{line['became']}`. {why}".rstrip()
 
 
 def _why_nobody_could_notice(became: str) -> str:
