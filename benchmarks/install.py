@@ -84,7 +84,7 @@ def tables(result: Mapping[str, Any]) -> str:
     sizes = [f"| {row['what']} | {row['seconds']:g} s | {row['megabytes']:,g} MB |" for row in result["rows"]]
     times = [f"| `{what}` | {seconds:g} s |" for what, seconds in result["times"].items()]
     return "\n".join(
-        ["| | time of pip | added to site-packages |", "|---|---|---|", *sizes, "", "| | time |", "|---|---|", *times]
+        ["| | time | added to site-packages |", "|---|---|---|", *sizes, "", "| | time |", "|---|---|", *times]
     )
 
 

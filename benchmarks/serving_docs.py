@@ -12,8 +12,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGE, RESULTS = ROOT / "docs" / "serving.md", Path(__file__).parent / "results"
-HEADING = "## Measured\n"
-PENDING = "not measured yet on a machine where nothing else runs"
+HEADING = "## Measurements\n"
+PENDING = "not measured yet on an idle machine"
 
 
 def page() -> str:
@@ -34,10 +34,10 @@ def _new_users() -> list[str]:
     if not rows:
         return []
     said = (
-        "**New users** (`python -m benchmarks.new_users`): NDCG@20 of users who were left out of training wholly and "
-        "folded in from 80 % of their items, beside the same users trained on, with the standard error over users. The "
-        "users left out are a share of those with five items or more, drawn as often as is told; what such a share had "
-        "to teach is missed by all of them (`--left-out`, `--draws`)."
+        "**New users** (`python -m benchmarks.new_users`): NDCG@20 of users who were left out of training and then "
+        "recommended for from 80 % of their items, compared with a training that includes them; ± is the standard "
+        "error over users. The users left out are a random share of those with five items or more (`--left-out`), "
+        "sampled the given number of times (`--draws`). The model trained without them also has less data."
     )
     cells = (
         (row["data"], f"`{row['model']}`", f"{row['left_out']:.0%}, {row['draws']}×", f"{row['users']:,}",
@@ -45,7 +45,7 @@ def _new_users() -> list[str]:
          f"{row['required']:.0%}")
         for row in rows
     )  # fmt: skip
-    header = ("data", "model", "left out", "users", "trained on", "folded in", "share", "asked for")
+    header = ("data", "model", "left out", "users", "in training", "as new users", "share", "goal")
     return [said, _table(header, cells)]
 
 
@@ -55,15 +55,15 @@ def _refresh() -> list[str]:
         return []
     said = (
         "**Refresh** (`python -m benchmarks.refresh`): the last tenth of a log by time is added to a run of the rest. "
-        "NDCG@20 on what is held out of the new interactions, and on all that is held out, beside training anew; 98 % "
-        "and a quarter of the time are asked for."
+        "The table has NDCG@20 on held-out new interactions, and the share of the score of a training from scratch, "
+        "on new and on all held-out interactions. The goal is 98 % of the score in a quarter of the time."
     )
     cells = (
         (row["data"], f"`{row['model']}`", f"{row['before_new']:.4f}", f"{row['refreshed_new']:.4f}",
          f"{row['anew_new']:.4f}", f"{row['share_new']:.1%}", f"{row['share_all']:.1%}", _time_share(row))
         for row in rows
     )  # fmt: skip
-    header = ("data", "model", "before", "refreshed", "anew", "share", "share on all", "time")
+    header = ("data", "model", "before", "refreshed", "from scratch", "share", "share on all", "time")
     return [said, _table(header, cells)]
 
 
@@ -78,21 +78,21 @@ def _serving() -> list[str]:
         said += _load(name, parts.get(name))
     if lists := parts.get("lists"):
         said.append(
-            f"**Lists** (`python -m benchmarks.serving lists`): of {lists['users']:,} users of ml-1m, "
-            f"{lists['differing']:,} have another list over HTTP, asked for alone or with others, than by "
+            f"**Lists** (`python -m benchmarks.serving lists`): for {lists['differing']:,} of {lists['users']:,} users "
+            "of ml-1m, the list over HTTP, requested alone or together with others, differs from that of "
             "`recsieve recommend`."
         )
     if soak := parts.get("soak"):
         said.append(
-            f"**For long** (`python -m benchmarks.serving soak`): {soak['requests']:,} requests with "
-            f"{soak['reloads']:,} reloads and {soak['killed_clients']:,} clients that went away in the middle: "
+            f"**Long run** (`python -m benchmarks.serving soak`): {soak['requests']:,} requests with "
+            f"{soak['reloads']:,} reloads and {soak['killed_clients']:,} clients that disconnected early: "
             f"{soak['errors']:,} errors. "
-            f"From request 10,000 on, resident memory grew by {soak['growth']:.1%} at most."
+            f"From request 10,000 on, resident memory grew by at most {soak['growth']:.1%}."
         )
     if fuzz := parts.get("fuzz"):
         said.append(
-            f"**Requests that make no sense** (`python -m benchmarks.serving fuzz`): {fuzz['requests']:,}, of which "
-            f"{fuzz['server_errors']:,} brought a status of 500, and {fuzz['tracebacks']:,} a traceback."
+            f"**Invalid requests** (`python -m benchmarks.serving fuzz`): {fuzz['requests']:,}, of which "
+            f"{fuzz['server_errors']:,} caused a status of 500, and {fuzz['tracebacks']:,} a traceback."
         )
     return said
 
@@ -103,16 +103,16 @@ def _load(name: str, found: dict[str, Any] | None) -> list[str]:
         return [f"{title}: {PENDING}."]
     machine = found["machine"]
     said = (
-        f"{title}: one user and ten items a request, {found['model']}, beside the same vectors in `implicit` behind a "
-        f"few lines of FastAPI; server and client on the {machine['cores']} cores of {machine['processor']}, "
-        f"{machine['date'][:10]}."
+        f"{title}: one user and ten items per request, {found['model']}, compared with the same vectors in `implicit` "
+        f"behind a few lines of FastAPI. Server and client share the {machine['cores']} cores of "
+        f"{machine['processor']}; {machine['date'][:10]}."
     )
     cells = (
         (row["by"], str(row["connections"]), f"{row['per_second']:,.0f}", f"{row['p50_ms']:.1f} ms",
          f"{row['p99_ms']:.1f} ms", str(row["errors"]))
         for row in found["rows"]
     )  # fmt: skip
-    return [said, _table(("", "connections", "requests a second", "p50", "p99", "errors"), cells)]
+    return [said, _table(("", "connections", "requests per second", "p50", "p99", "errors"), cells)]
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

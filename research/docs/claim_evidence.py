@@ -41,7 +41,7 @@ def clean_training() -> list[Finding]:
     for entry in entries("table1"):
         verdicts = [judged(entry["models"], by) for by in SELECTIONS]
         for model, *tested in zip(entry["models"], *verdicts, strict=True):
-            steps = "equal steps" if "steps" in model else "equal epochs, so that clean training has fewer steps"
+            steps = "equal steps" if "steps" in model else "equal epochs, so clean training has fewer steps"
             changes = [clean_change(model, by) for by in SELECTIONS]
             numbers = " and ".join(
                 f"NDCG@20 {percent(change)} by {title}"
@@ -61,7 +61,7 @@ def _compared(role: str, strategy: str | None = None) -> list[Finding]:
             tested = row["against_baseline"]
             span = 100 * tested["interval"][0], 100 * tested["interval"][1]
             control = row.get("against_popularity", {}).get("verdict")
-            beside = f"; against the popularity control: {control}" if control else ""
+            beside = f"; compared with the popularity control: {control}" if control else ""
             numbers = (
                 f"{STUDY}: {metric_name(metric)} {percent(100 * tested['relative'])} "
                 f"({percent(span[0])} to {percent(span[1])}){beside}"
@@ -86,7 +86,7 @@ def _of_table(entry: Row, model: str, numbers: str, tested: Sequence[Row | None]
     """A verdict where users were tested and both selections agree on it."""
     known = [one for one in tested if one is not None]
     if not known:
-        return Finding(entry["data"]["name"], model, OPEN, f"{numbers}; seeds alone")
+        return Finding(entry["data"]["name"], model, OPEN, f"{numbers}; seeds only")
     verdicts = {VERDICTS[one["verdict"]] for one in known}
     told = ", ".join(
         f"{metric_name(one['metric'])} {percent(one['relative'])}, p {p_value(one['adjusted'])}" for one in known
@@ -134,7 +134,7 @@ def order_of_gains(model: str, *, largest: bool) -> list[Finding]:
             for method in ("T-CE", "R-CE")
         )  # fmt: skip
         verdict = CONFIRMED if all(holds) else OPEN if any(holds) else REFUTED
-        found.append(Finding(entry["data"]["name"], model, verdict, f"RI by the two selections: {told}"))
+        found.append(Finding(entry["data"]["name"], model, verdict, f"RI for the two selections: {told}"))
     return found
 
 
@@ -148,7 +148,7 @@ def early_gap() -> list[Finding]:
         share = early["gap"] / early["true_positives"]
         numbers = (
             f"by at most {early['gap']:.3f} ({100 * share:.0f} % of the loss of true positives), "
-            f"{early['gap_same_popularity']:.3f} against equally popular items"
+            f"{early['gap_same_popularity']:.3f} compared with equally popular items"
         )
         found.append(Finding(entry["data"]["name"], model["model"], CONFIRMED if share > 0.05 else REFUTED, numbers))
     return found
@@ -161,8 +161,8 @@ def memorised() -> list[Finding]:
         last = model["last"]
         close = abs(last["gap"]) <= 0.1 * last["true_positives"]
         numbers = (
-            f"after {last['step']:,} steps {last['false_positives']:.3f} against {last['true_positives']:.3f} of true "
-            "positives"
+            f"after {last['step']:,} steps: false positives {last['false_positives']:.3f}, true positives "
+            f"{last['true_positives']:.3f}"
         )
         found.append(Finding(entry["data"]["name"], model["model"], CONFIRMED if close else OPEN, numbers))
     return found
@@ -238,7 +238,7 @@ def groups_gain(fewest: int) -> list[Finding]:
                 f"{percent(changes[method, 'ndcg@20', sparsest])}"
                 for method in ("T-CE", "R-CE")
             )
-            numbers = f"{metric_name(metric)} of the sparsest users by the two selections: {told}"
+            numbers = f"{metric_name(metric)} of the least active users for the two selections: {told}"
             found.append(Finding(entry["data"]["name"], model, verdict, numbers))
     return found
 
@@ -295,7 +295,7 @@ def worst_model(model: str) -> list[Finding]:
             for name in MODELS
         )
         verdict = CONFIRMED if all(lowest) else OPEN if any(lowest) else REFUTED
-        numbers = f"{metric_name(metric)} by the two selections: {numbers}"
+        numbers = f"{metric_name(metric)} for the two selections: {numbers}"
         found.append(Finding(entry["data"]["name"], model, verdict, numbers))
     return found
 

@@ -20,34 +20,34 @@ EXPLAINED = Path(__file__).parents[2] / "trust" / "explained.toml"
 
 HEAD = """# What you can rely on
 
-This page is made from the files in `trust/results/` by `python -m research.docs.trust trust/results
-docs/trust.md`. Each figure stands next to the command that
-makes it; `make fuzz` and `make soak` run them.
+This page is generated from the files in `trust/results/` by `python -m research.docs.trust trust/results
+docs/trust.md`. Each figure has the command that measures it; `make fuzz` and `make soak` run them all.
 
 ## What is promised
 
-- **Nothing is lost.** A file is written aside, synced, and put in its place in one step. After a full disk, an error of
-  the disk or a kill at any moment, what was there is there, and the same command (`train` with `--resume`) ends with
-  the same files to the bit. One process at a time writes into a folder.
-- **Nothing is let in.** Nothing is unpickled or evaluated. A run folder, a checkpoint, a log, a rule, a configuration
-  or a request from a stranger is taken or refused in one line; what indexes memory is checked first.
-- **Nothing is said that is not so.** A training that diverges says so and keeps the best weights before. A run ends
-  with a manifest of sizes and SHA-256 of its files, and one that is not as it was written is refused. Metrics are
-  those of ir-measures.
-- **Limits are told beforehand.** What would take more memory than `--memory` allows, or than is free, is refused before
-  it is read, as far as that can be estimated.
+- **No lost data.** A file is written under a temporary name, synced, and then renamed. After a full disk, a disk error
+  or a kill at any moment, the old files are still there, and the same command (`train` with `--resume`) ends with the
+  same files to the bit. Only one process at a time writes into a folder.
+- **No code from untrusted files.** Nothing is unpickled or evaluated. A run folder, checkpoint, log, rule,
+  configuration or request is either accepted or refused with a one-line error. Numbers that index memory are checked
+  first.
+- **No silent errors.** If a training diverges, recsieve says so and keeps the best earlier weights. A run ends with a
+  manifest of file sizes and SHA-256 hashes; a run whose files have changed is refused. Metrics agree with ir-measures.
+- **No surprises with memory.** If something would take more memory than `--memory` allows, or than is free, it is
+  refused before it is read, as far as that can be estimated.
 """
 
 TAIL = """## What is not promised
 
-- Hashes find damage, not malice: whoever can write a run folder can write its manifest. Its numbers are then wrong, but
-  nothing outside it is read, written or run.
-- Memory is estimated from the size of logs and tables, not enforced: a model of a plug-in, or `--explain` for all,
-  may take more. Where the system says no, that is one line too, unless a library ends the process itself.
-- Where polars panics over a damaged Parquet file, it writes lines of its own to standard error before our one line.
-- What SQLite (the trials of `tune`), TensorBoard and MLflow write is left to them.
-- `torchrun` listens and unpickles by itself: [how to bind it](cluster.md#what-listens).
-- A disk that says that it has written and has not, and memory that flips bits, are not found before a hash is compared.
+- Hashes detect damage, not manipulation: anybody who can write a run folder can also write its manifest. Its numbers
+  may then be wrong, but nothing outside the folder is read, written or run.
+- Memory is estimated from the size of logs and tables; it is not enforced. A plug-in model, or `--explain` for all
+  users, may take more. If the system refuses the memory, that is a one-line error too, unless a library ends the
+  process.
+- If polars panics on a damaged Parquet file, it prints its own lines to standard error before our one-line error.
+- Files written by SQLite (the trials of `tune`), TensorBoard and MLflow are not covered.
+- `torchrun` opens ports and unpickles what it reads there: [how to protect it](cluster.md#open-ports).
+- A disk that loses writes that it has confirmed, and memory with bit errors, are only noticed when a hash is compared.
 """
 
 
@@ -59,8 +59,8 @@ def read_results(folder: Path) -> dict[str, Any]:
 def trust_page(results: Mapping[str, Any]) -> str:
     """The whole page; what has no result is said to have none."""
     sections = {
-        "Strange inputs": ("fuzz", _fuzz), "Writes that fail": ("faults", _faults), "Kills": ("kills", _kills),
-        "Metrics": ("metrics", _metrics), "Mutants": ("mutants", _mutants),
+        "Fuzzing": ("fuzz", _fuzz), "Failing writes": ("faults", _faults), "Kills": ("kills", _kills),
+        "Metrics": ("metrics", _metrics), "Mutation tests": ("mutants", _mutants),
     }  # fmt: skip
     parts = [HEAD, "## How it is tested\n"]
     for heading, (name, write) in sections.items():
@@ -81,10 +81,10 @@ def _fuzz(result: Result) -> str:
         for name, one in result["targets"].items()
     ]
     return (
-        f"{result['inputs']:,} inputs, made by changing good ones or from pieces of them, by `{result['command']}`. "
-        "Each is taken or refused by an error of ours; anything else is a defect, and so is over a minute. "
-        "Most of the changed run folders have a manifest that vouches for the change. A part of 600 is in `make test`."
-        "\n\n" + _table(["", "inputs", "taken", "refused", "slowest", "defects"], rows)
+        f"{result['inputs']:,} inputs, made by mutating valid ones or combining pieces of them, by "
+        f"`{result['command']}`. Each must be accepted, or refused with a recsieve error. Anything else is a defect, "
+        "and so is taking longer than a minute. Most of the mutated run folders have a manifest that matches. `make "
+        "test` runs 600 of them.\n\n" + _table(["", "inputs", "accepted", "refused", "slowest", "defects"], rows)
     )
 
 
@@ -95,10 +95,10 @@ def _faults(result: Result) -> str:
         for name, one in result["commands"].items()
     ]  # fmt: skip
     return (
-        "Every write, fsync and rename of a command on a log of 200 rows is counted; then each of them fails once, by "
-        "ENOSPC or EIO in turn. The command has to end in one line with code 2 and leave nothing half-written, and run "
-        "again, to end with the files of undisturbed runs to the bit (metrics without their seconds).\n\n"
-        + _table(["", "points", "failed", "files compared", "defects", "command"], rows)
+        "Every write, fsync and rename of a command on a log of 200 rows is made to fail once, with ENOSPC and EIO in "
+        "turn. The command must end with a one-line error and code 2, and leave nothing half-written. When it is run "
+        "again, it must end with the same files to the bit as undisturbed runs (except for the times in the "
+        "metrics).\n\n" + _table(["", "points", "failed", "files compared", "defects", "command"], rows)
     )
 
 
@@ -110,8 +110,8 @@ def _kills(result: Result) -> str:
     ]
     total = sum(row[2] for row in rows)
     return (
-        f"{total} times `kill -9`, by `{result['command']}`, at random moments and in the middle of writes; the same "
-        "command then goes on, and its files are held against those of undisturbed runs to the bit. The trainings of "
+        f"{total} times `kill -9`, by `{result['command']}`, at random moments and in the middle of writes. Then the "
+        "same command continues, and its files must equal those of undisturbed runs to the bit. The trainings of "
         "`compare` run in the process that is killed.\n\n"
         + _table(["", "killed at", "kills", "files compared", "defects"], rows)
     )
@@ -119,8 +119,9 @@ def _kills(result: Result) -> str:
 
 def _metrics(result: Result) -> str:
     return (
-        f"Recall, NDCG, precision, hit rate and MRR at 1, 3, 10 and 20 of {result['lists']:,} random lists beside "
-        f"{result['oracle']}: the largest difference is {result['largest_difference']:.1e} (`{result['command']}`)."
+        f"Recall, NDCG, precision, hit rate and MRR at 1, 3, 10 and 20 for {result['lists']:,} random lists, compared "
+        f"with {result['oracle']}: the largest difference is {result['largest_difference']:.1e} "
+        f"(`{result['command']}`)."
     )
 
 
@@ -130,10 +131,11 @@ def _mutants(result: Result) -> str:
     ]
     survivors = [_survivor(name, line) for name, one in result["files"].items() for line in one["survivors"]]
     return (
-        f"Of {result['mutants']} small changes to losses, denoisers and metrics, drawn from {result['possible']} that "
-        f"mutmut knows, the tests notice {result['killed']} ({100 * result['killed'] / result['mutants']:.0f} %), by "
-        f"`{result['command']}`.\n\n" + _table(["", "mutants", "noticed", "survived"], rows)
-        + ("\n\nThose that survived:\n\n" + "\n".join(survivors) if survivors else "")
+        f"mutmut can make {result['possible']} small changes to losses, denoisers and metrics. Of a random sample of "
+        f"{result['mutants']}, the tests detect {result['killed']} "
+        f"({100 * result['killed'] / result['mutants']:.0f} %), by `{result['command']}`.\n\n"
+        + _table(["", "mutants", "detected", "survived"], rows)
+        + ("\n\nSurvivors:\n\n" + "\n".join(survivors) if survivors else "")
     )  # fmt: skip
 
 

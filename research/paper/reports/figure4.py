@@ -11,9 +11,9 @@ import altair as alt
 from research.paper.reports.report import Figure, Report, model_name
 
 ABOUT = (
-    "The cross-entropy of an observed interaction against its predicted probability. The shaded part is the loss that "
-    "counts; what lies above the dashed threshold τ(T) is truncated to 0. Thresholds are means over ten batches of "
-    "each seed: T-CE fixes how many are dropped, and the threshold follows."
+    "The cross-entropy of an observed interaction by its predicted probability. The shaded part is the loss that "
+    "counts; losses above the dashed threshold τ(T) are truncated to 0. T-CE fixes how many interactions are dropped, "
+    "and the threshold follows from that; it is shown as the mean over ten batches of each seed."
 )
 
 

@@ -10,7 +10,7 @@ import altair as alt
 from research.paper.reports.marks import HEIGHT, WIDTH
 from research.paper.reports.report import Figure, Report
 
-ABOUT = "For an observed interaction: ŷ^β·CE and ŷ^β. β = 0 is the plain cross-entropy; a negative has 1 − ŷ for ŷ."
+ABOUT = "For an observed interaction: ŷ^β·CE and ŷ^β. β = 0 is plain cross-entropy. For a negative, replace ŷ by 1 − ŷ."
 
 
 def report(result: Mapping[str, Any]) -> Report:

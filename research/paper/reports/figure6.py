@@ -11,8 +11,8 @@ from research.paper.reports.marks import HEIGHT, METHOD_COLOURS, WIDTH, colour
 from research.paper.reports.report import SELECTIONS, Figure, Report, cell_name, metric_name, model_name, percent
 
 ABOUT = (
-    "Test users in four groups by their training interactions, each group with equally many interactions in total; the "
-    "sparsest users stand on the left. Bars: users. Lines: the metric, mean over the seeds, chosen by {by}."
+    "Test users in four groups by their number of training interactions, least active users on the left. Each group "
+    "has the same total number of interactions. Bars: users. Lines: the metric, mean over the seeds, selected by {by}."
 )
 
 
@@ -81,6 +81,7 @@ def _sentences(data: str, rows: Sequence[Mapping[str, Any]], metric: str, select
         )
         name = cell_name(rows[0]["model"], method)
         sentences.append(
-            f"{data}, {name}, chosen by {selection}: {metric_name(metric)} against CE from the sparsest on: {told}."
+            f"{data}, {name}, selected by {selection}: {metric_name(metric)} compared with CE, from the least active "
+            f"group on: {told}."
         )
     return sentences

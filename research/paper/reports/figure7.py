@@ -14,9 +14,9 @@ LOSSES = {
     "loss": "training loss",
 }
 ABOUT = (
-    "The cross-entropy of false positives before weighing, and the loss that was minimised: positives and negatives "
-    "together, weighed. The paper draws these two; the true positives are added, for a strategy that lets go of false "
-    "positives alone would leave them where they are."
+    "The cross-entropy of false positives before weighting, and the loss that was minimised (weighted, positives and "
+    "negatives together). The paper draws these two. We add the true positives: a strategy that only affects false "
+    "positives would not change their loss."
 )
 
 
@@ -39,7 +39,7 @@ def report(result: Mapping[str, Any]) -> Report:
 def _sentence(data: str, panel: Mapping[str, Any]) -> str:
     known = [row for row in panel["curve"] if row["false_positive_loss"] is not None]
     lowest, last = min(row["false_positive_loss"] for row in known), known[-1]
-    course = "and rises again to" if last["false_positive_loss"] > 1.1 * lowest else "and ends at"
+    course = "and then rises to" if last["false_positive_loss"] > 1.1 * lowest else "and ends at"
     return (
         f"{data}, {cell_name(panel['model'], panel['method'])}: the loss of false positives falls to {lowest:.3f} "
         f"{course} {last['false_positive_loss']:.3f}, where that of true positives is {last['true_positive_loss']:.3f} "

@@ -7,13 +7,14 @@ from typing import Any
 
 import altair as alt
 
+from recsieve.reporting.colours import scale, strategy_colours
 from research.paper.reports.marks import HEIGHT, colour
 from research.paper.reports.report import Figure, Report, metric_name, model_name, percent
 
 ABOUT = (
-    "Each hyperparameter varied with the others at their preset; bars are the standard deviation over the seeds, the "
-    "dashed line is CE. Chosen by {by}. The values of ε_N are the paper's; for other data they stand for the same "
-    "share of the training."
+    "One hyperparameter varies and the others keep their presets. Bars are the standard deviation over the seeds, the "
+    "dashed line is CE. Epochs are selected by {by}. The values of ε_N are the paper's; on other data they stand for "
+    "the same share of the training."
 )
 
 
@@ -52,10 +53,11 @@ def _chart(
     chart = alt.Chart(alt.Data(values=values))
     x = alt.X("at:N", sort=None, title=hyperparameter, axis=alt.Axis(labelAngle=0))
     y = alt.Y("value:Q", title=metric_name(metric), scale=alt.Scale(zero=False))
-    lines = chart.mark_line(point=True, strokeWidth=2).encode(x=x, y=y, color=colour())
+    shades = colour(colours=scale(strategy_colours(["CE", rows[0]["method"]])))
+    lines = chart.mark_line(point=True, strokeWidth=2).encode(x=x, y=y, color=shades)
     bars = chart.mark_rule(opacity=0.6).encode(x=x, y=alt.Y("low:Q", title=metric_name(metric)), y2="high:Q")
     base = alt.Chart(alt.Data(values=[{"value": plain["mean"], "kind": "CE"}]))
-    rule = base.mark_rule(strokeDash=[5, 4]).encode(y="value:Q", color=colour())
+    rule = base.mark_rule(strokeDash=[5, 4]).encode(y="value:Q", color=shades)
     return alt.layer(bars, lines, rule).properties(width=260, height=HEIGHT, title=title)
 
 
@@ -64,4 +66,4 @@ def _sentence(title: str, rows: Sequence[Mapping[str, Any]], plain: Mapping[str,
     worst = min(rows, key=lambda row: row[metric]["mean"])
     told = [f"{row['value']:g} ({percent(100 * (row[metric]['mean'] / plain['mean'] - 1))})" for row in (best, worst)]
     name = rows[0]["hyperparameter"]
-    return f"{title}: {metric_name(metric)} against CE's is best at {name} = {told[0]}, worst at {told[1]}."
+    return f"{title}: {metric_name(metric)} compared with CE is best at {name} = {told[0]} and worst at {told[1]}."

@@ -20,9 +20,10 @@ AUCS = {
     "auc_within_popularity": "loss, among equally popular items",
 }
 ABOUT = (
-    "The losses of the same 30,000 training interactions along normal training. Gaps: by how much the mean loss of "
-    "false positives exceeds that of true positives. ROC AUC: how often the loss tells a false positive from a true "
-    "one (0.5 is chance). A gap that goes among equally popular items was popularity, not dislike."
+    "The losses of the same 30,000 training interactions during normal training. Gap: how much larger the mean loss of "
+    "false positives is than that of true positives. ROC AUC: how often the loss of a false positive is larger than "
+    "that of a true positive (0.5 is chance). A gap that disappears among equally popular items is due to popularity, "
+    "not dislike."
 )
 NO_GAP = 0.02  # less than this is what samples of this size differ by
 HEADER = ("data", "model", "widest at epoch", "true positives", "false positives", "gap", "same popularity",
@@ -43,7 +44,7 @@ def report(result: Mapping[str, Any]) -> Report:
         )
     table = Table("When the gap is widest", HEADER, [_row(data, model) for data, model in pairs])
     return Report(
-        [_sentence(data, model) for data, model in pairs], [table, Figure("Along the training", charts, [ABOUT])]
+        [_sentence(data, model) for data, model in pairs], [table, Figure("During training", charts, [ABOUT])]
     )
 
 
@@ -62,14 +63,14 @@ def _row(data: str, model: Mapping[str, Any]) -> list[str]:
 def _sentence(data: str, model: Mapping[str, Any]) -> str:
     widest, last, title = model["widest"], model["last"], f"{data}, {model_name(model['model'])}"
     if widest["gap"] < NO_GAP:
-        return f"{title}: the losses of false positives are not larger at any time."
+        return f"{title}: the losses of false positives are never larger."
     share = model["explained_by_popularity"]
     told = "popularity explains all of it" if share >= 1 else f"popularity explains {share:.0%} of it"
     return (
-        f"{title}: the losses of false positives are larger by {widest['gap']:.3f} at most, in epoch "
-        f"{widest['epoch']:.1f}, and {told}: than those of true positives on equally popular items they are larger by "
-        f"{widest['gap_same_popularity']:.3f} then, and by {last['gap_same_popularity']:.3f} at the end (the whole gap "
-        f"is {last['gap']:.3f} there). In that epoch the loss tells false positives with an AUC of "
-        f"{widest['auc']:.3f}, unpopularity alone with {widest['auc_popularity']:.3f}, and the loss among equally "
-        f"popular items with {widest['auc_within_popularity']:.3f}."
+        f"{title}: the losses of false positives are larger by at most {widest['gap']:.3f}, in epoch "
+        f"{widest['epoch']:.1f}, and {told}. Compared with true positives on equally popular items, they are larger by "
+        f"{widest['gap_same_popularity']:.3f} in that epoch and by {last['gap_same_popularity']:.3f} at the end (where "
+        f"the whole gap is {last['gap']:.3f}). In that epoch the AUC of the loss is {widest['auc']:.3f}, that of "
+        f"unpopularity {widest['auc_popularity']:.3f}, and that of the loss among equally popular items "
+        f"{widest['auc_within_popularity']:.3f}."
     )

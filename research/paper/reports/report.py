@@ -56,9 +56,9 @@ def write_report(result: Mapping[str, Any], report: Report, folder: Path) -> Pat
     for figure in report.figures:
         for chart_name, chart in figure.charts.items():
             write_chart(chart, folder / "charts" / f"{name}-{file_name(chart_name)}.png")
-    sections = [*([Section("What was found", points=report.found)] if report.found else [])]
+    sections = [*([Section("Results", points=report.found)] if report.found else [])]
     sections += [_section(part) for part in report.parts]
-    sections += [Section("How this was made", points=provenance(result))]
+    sections += [Section("How this was run", points=provenance(result))]
     options = result["options"]
     subtitle = (
         f"{options['seeds']} seeds, {options['epochs']} epochs, fidelity to the {options['fidelity']}; "
@@ -82,7 +82,7 @@ def provenance(result: Mapping[str, Any]) -> list[str]:
     """Data, command, machine and versions, a sentence each."""
     data = [
         f"{entry['data']['name']}: {entry['data']['about']}; {entry['data']['interactions']:,} training interactions, "
-        f"settings behind the paper's {entry['data']['preset']} cells."
+        f"settings of the paper for {entry['data']['preset']}."
         for entry in result["data_sets"]
     ]
     machine, options = result["machine"], result["options"]

@@ -52,19 +52,18 @@ def _published() -> Table:
 def _sentences(entry: Mapping[str, Any]) -> list[str]:
     verdicts = {by: judged(entry["models"], by) for by in SELECTIONS}
     return [
-        f"{entry['data']['name']}, {NAMES[model['model']]}, {_steps(model)}: clean training changes NDCG@20 of normal "
-        "training by "
+        f"{entry['data']['name']}, {NAMES[model['model']]}, {_steps(model)}: clean training changes NDCG@20 by "
         + " and ".join(
             f"{percent(clean_change(model, by))} by {title} ({told(verdicts[by][place])})"
             for by, title in SELECTIONS.items()
         )
-        + "; the paper reports that normal training of NeuMF loses 3.9 and 8.8\u00a0% of it."
+        + "; the paper reports a loss of 3.9 and 8.8\u00a0% for normal training of NeuMF."
         for place, model in enumerate(entry["models"])
     ]
 
 
 def _steps(model: Mapping[str, Any]) -> str:
-    return "at equal steps" if "steps" in model else "at equal epochs, so that clean training has fewer steps"
+    return "equal steps" if "steps" in model else "equal epochs, so clean training has fewer steps"
 
 
 def clean_change(model: Mapping[str, Any], select_by: str) -> float:

@@ -15,7 +15,7 @@ HEADER = ("data", "#User", "#Item", "#Interaction", "#FP interaction")
 def report(result: Mapping[str, Any]) -> Report:
     ours = [_row(entry) for entry in result["data_sets"]]
     theirs = [[name, *(f"{counts[count]:,}" for count in COUNTS)] for name, counts in TABLE2.items()]
-    about = "Users and items are those of the catalogue; interactions and false positives those of the training part."
+    about = "Users and items are from the catalogue; interactions and false positives are from the training data."
     return Report([], [Table("Data", HEADER, ours, [about]), Table("Published", HEADER, theirs)])
 
 

@@ -10,11 +10,11 @@ from research.paper.reports.report import SELECTIONS, Report, Table, cell_name
 from research.paper.reports.table3 import improvement_sentences, measured_table
 
 ABOUT = (
-    "NMTR and NR are re-implementations: the paper gives neither their settings nor those of their tuning. NMTR "
-    "predicts the click and from its logit the satisfaction, over shared vectors, with both losses counting half. NR "
-    "learns known false positives as negatives; its weight is what such a one counts beside a true positive. Both see "
-    "more than the others do. But which items are regretted, what they are told most about, the clean test does not "
-    "ask; and a regretted interaction still tells what somebody is interested in, which they unlearn."
+    "NMTR and NR are re-implementations, because the paper does not give their settings. NMTR predicts the click and, "
+    "from its logit, satisfaction, with shared embeddings and the mean of both losses. NR trains on known false "
+    "positives as negatives, with a weight relative to a true positive. Both see more information than the others. But "
+    "it is mostly about which items are regretted, which the clean test does not measure. And a regretted interaction "
+    "still shows what a user is interested in, which these models unlearn."
 )
 
 

@@ -22,7 +22,7 @@ def test_the_page_says_which_goals_were_missed_and_which_budgets_were_not_kept()
     runs = [run | {"budget": 10, "taken": 13.4}, run | {"budget": 60, "taken": 70}]
     page = auto_page({"ml-100k": result}, runs)
     assert "| ml-100k | 0.355 | 0.365 | 0.3549 | **missed** |" in page
-    assert "It took more than a third over 10 s." in page
+    assert "The budget was exceeded by more than a third for 10 s." in page
 
 
 def test_the_page_says_where_it_was_worse_and_which_sets_are_missing():

@@ -20,4 +20,4 @@ def test_a_default_that_is_not_the_best_rule_is_told():
     scores = {model: dict.fromkeys(rules, 0.1) for model, rules in RULES.items()}
     scores["itemknn"]["cosine, all neighbours"] = 0.2
     page = defaults_page({"log": {"command": "run", "scores": scores}})
-    assert "The best of these rules is: cosine, all neighbours. On the data sets it reaches 50.0% of the best" in page
+    assert "The rule with the best mean is: cosine, all neighbours. On every data set it reaches at least 50.0%" in page

@@ -28,7 +28,7 @@ def test_findings_are_written_from_results_alone(results, tmp_path):
     assert list(found) == ["injected", "shop"]
     write_findings(found, tmp_path / "docs" / "findings.md")
     text = (tmp_path / "docs" / "findings.md").read_text(encoding="utf-8")
-    for heading in ("Where denoising helps", "What popularity explains", "Injected noise", "How these were made"):
+    for heading in ("Where denoising helps", "What popularity explains", "Injected noise", "Commands"):
         assert f"## {heading}" in text
     for path in ("findings-effects.svg", "findings-noise-injected-0.svg"):
         assert (tmp_path / "docs" / "images" / path).exists()

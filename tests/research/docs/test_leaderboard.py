@@ -19,7 +19,7 @@ def test_the_page_has_every_strategy_and_says_what_is_missing(compare, tmp_path)
     (tmp_path / "docs").mkdir()
     write_leaderboard(read_results(results), BOARD, tmp_path / "docs" / "leaderboard.md")
     text = (tmp_path / "docs" / "leaderboard.md").read_text()
-    assert "- **T-CE** (1 cells" in text
+    assert "- **T-CE** (1 cell, " in text
     assert "were not run: other-gmf." in text
     assert "## Square, hinge and BPR losses" in text
     assert "| shop | gmf | square | T-CE |" in text
