@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from recsieve.reporting.colours import KINDS, scale, strategy_colours
+from recsieve.reporting.colours import KINDS, OTHERS, scale, strategy_colours
 
 WIDTH, HEIGHT = 300, 210
 METHOD_COLOURS = scale(strategy_colours(["CE", "T-CE", "R-CE"]))
@@ -48,7 +48,7 @@ def _chosen(colours: Mapping[str, str], kinds: Container[str]) -> alt.Scale:
 def colour(kind: str = "kind", colours: alt.Scale | None = None) -> alt.Color:
     """A colour for each kind, explained below the chart."""
     legend = alt.Legend(orient="bottom", columns=3 if colours is METHOD_COLOURS else 2, labelLimit=260)
-    return alt.Color(f"{kind}:N", title=None, sort=None, legend=legend, scale=colours or alt.Scale(scheme="tableau10"))
+    return alt.Color(f"{kind}:N", title=None, sort=None, legend=legend, scale=colours or alt.Scale(range=list(OTHERS)))
 
 
 def long(rows: Sequence[dict[str, Any]], names: dict[str, str], x: str = "step") -> list[dict[str, Any]]:

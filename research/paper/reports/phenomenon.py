@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recsieve.reporting.colours import OTHERS, QUIET, STRATEGIES
 from research.paper.reports.marks import line_chart, long
 from research.paper.reports.report import Figure, Report, Table, model_name
 
@@ -25,6 +26,15 @@ ABOUT = (
     "that of a true positive (0.5 is chance). A gap that disappears among equally popular items is due to popularity, "
     "not dislike."
 )
+COLOURS = {
+    GAPS["gap"]: OTHERS[2],
+    GAPS["gap_same_popularity"]: STRATEGIES["least popular drop"],
+    GAPS["gap_same_item"]: OTHERS[4],
+    GAPS["gap_same_user"]: OTHERS[0],
+    AUCS["auc"]: OTHERS[2],
+    AUCS["auc_popularity"]: QUIET,
+    AUCS["auc_within_popularity"]: STRATEGIES["least popular drop"],
+}
 NO_GAP = 0.02  # less than this is what samples of this size differ by
 HEADER = ("data", "model", "widest at epoch", "true positives", "false positives", "gap", "same popularity",
           "same item", "same user", "gap that popularity explains", "AUC of the loss", "AUC of unpopularity",
@@ -37,10 +47,18 @@ def report(result: Mapping[str, Any]) -> Report:
     for data, model in pairs:
         title = f"{data}, {model_name(model['model'])}"
         charts[f"{data}-{model['model']}-gap"] = line_chart(
-            long(model["course"], GAPS, "epoch"), title=title, x="epoch", y="larger loss of false positives"
+            long(model["course"], GAPS, "epoch"),
+            title=title,
+            x="epoch",
+            y="larger loss of false positives",
+            colours=COLOURS,
         )
         charts[f"{data}-{model['model']}-auc"] = line_chart(
-            long(model["course"], AUCS, "epoch"), title=title, x="epoch", y="ROC AUC for false positives"
+            long(model["course"], AUCS, "epoch"),
+            title=title,
+            x="epoch",
+            y="ROC AUC for false positives",
+            colours=COLOURS,
         )
     table = Table("When the gap is widest", HEADER, [_row(data, model) for data, model in pairs])
     return Report(
