@@ -10,7 +10,7 @@ from torch import Tensor
 from recsieve.errors import RunError
 
 
-def checked_memory(own: Mapping[str, Any], given: Mapping[str, Any], below: Mapping[str, int]) -> dict[str, Any]:
+def checked_memory(own: Mapping[str, Any], given: dict[str, Any], below: Mapping[str, int]) -> dict[str, Any]:
     """The saved memory, if it has the names, types and shapes of one's own; what was empty may have grown.
 
     `below` has the limit of each entry that is an index, or a tensor of them; −1 stands for none.
@@ -20,7 +20,7 @@ def checked_memory(own: Mapping[str, Any], given: Mapping[str, Any], below: Mapp
     for name, mine in own.items():
         if not _is_alike(mine, given[name]) or (name in below and not _is_index(given[name], below[name])):
             raise RunError(f"'{name}', which the strategy remembers, is of another training: begin anew.")
-    return dict(given)
+    return given
 
 
 def _names(state: Mapping[str, Any]) -> str:
