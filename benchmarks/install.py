@@ -30,7 +30,9 @@ FIRST_LINES = {
 }
 REPEATS = 7
 # Nothing but what is installed, and compiled when it is first imported, as on anybody's machine.
-ALONE = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+}
 
 
 def measure_sizes(folder: Path) -> dict[str, Any]:
@@ -47,14 +49,14 @@ def measure_sizes(folder: Path) -> dict[str, Any]:
 def build_wheel(folder: Path) -> Path:
     """The wheel, as it is released."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True, env=ALONE)
+    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True, env=ENVIRONMENT)
     return next(folder.glob("*.whl"))
 
 
 def _install(folder: Path, what: str, requirement: str) -> dict[str, Any]:
     before, started = _megabytes(folder), time.perf_counter()
     pip = [folder / "env" / "bin" / "pip", "install", "--quiet", "--no-compile"]
-    subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", requirement], check=True, env=ALONE)
+    subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", requirement], check=True, env=ENVIRONMENT)
     seconds = time.perf_counter() - started
     return {"what": what, "seconds": round(seconds, 1), "megabytes": round(_megabytes(folder) - before, 1)}
 
@@ -74,7 +76,7 @@ def _best(command: list[str]) -> float:
     times = []
     for _ in range(REPEATS + 1):
         started = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True, env=ALONE)
+        subprocess.run(command, check=True, capture_output=True, env=ENVIRONMENT)
         times.append(time.perf_counter() - started)
     return round(min(times[1:]), 3)
 

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.files import new_folder
-from recsieve.simulation.pairs import distinct
+from recsieve.simulation.pairs import unique_pairs
 
 # Yelp's counts in the paper, from which the shape grows.
 YELP_USERS, YELP_ITEMS, YELP_INTERACTIONS = 45_548, 57_396, 1_672_520
@@ -79,7 +79,7 @@ class LargeLog:
         found = np.empty(0, np.int64)
         while len(found) < n:
             users = np.repeat(np.arange(len(activity)), rng.multinomial(n - len(found) // 2, activity))
-            found = distinct(np.concatenate([found, users * self.n_items + self._items(len(users), rng)]))
+            found = unique_pairs(np.concatenate([found, users * self.n_items + self._items(len(users), rng)]))
         return rng.choice(found, n, replace=False, shuffle=False)
 
     def _items(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

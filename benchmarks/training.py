@@ -186,8 +186,8 @@ def _train_on_sampled(model: plain.CDAE, batches: Iterable[Batch]) -> Iterator[f
     """Train the auto-encoder of whole rows on a batch's pairs alone."""
     optimizer = torch.optim.Adam(model.parameters(), lr=AGREE_RATE["cdae"])
     for batch in batches:
-        users, place = batch.users.long().unique(return_inverse=True)
-        logits: Tensor = model(users, model.rows(users))[place, batch.items.long()]
+        users, inverse = batch.users.long().unique(return_inverse=True)
+        logits: Tensor = model(users, model.rows(users))[inverse, batch.items.long()]
         loss = functional.binary_cross_entropy_with_logits(logits, batch.labels)
         optimizer.zero_grad()
         loss.backward()

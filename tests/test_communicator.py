@@ -23,7 +23,7 @@ def test_one_rank_of_torchrun_is_alone_and_listens_nowhere(monkeypatch):
 
 def test_alone_everything_is_what_was_given():
     assert SINGLE_PROCESS.sum(np.array([1, 2])).tolist() == [1, 2]
-    assert SINGLE_PROCESS.joined(np.array([1, 2])).tolist() == [1, 2]
+    assert SINGLE_PROCESS.all_gather_joined(np.array([1, 2])).tolist() == [1, 2]
     assert SINGLE_PROCESS.broadcast_bytes(b"hello") == b"hello"
     assert SINGLE_PROCESS.total(3) == 3
     assert SINGLE_PROCESS.any(True)
@@ -32,7 +32,11 @@ def test_alone_everything_is_what_was_given():
 
 def test_ranks_gather_what_each_has_even_if_that_is_nothing(in_ranks):
     def work(group: Communicator):
-        return group.joined(np.arange(group.rank * 2)), group.sum(np.ones(2)), group.broadcast_bytes(b"%d" % group.rank)
+        return (
+            group.all_gather_joined(np.arange(group.rank * 2)),
+            group.sum(np.ones(2)),
+            group.broadcast_bytes(b"%d" % group.rank),
+        )
 
     for joined, total, first in in_ranks(3, work):
         assert joined.tolist() == [0, 1, 0, 1, 2, 3]

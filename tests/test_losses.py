@@ -310,7 +310,7 @@ def test_places_bring_the_batch_of_all_ranks_into_its_order(in_ranks):
         own = torch.arange(group.rank, 10, 2)
         loss = DenoisedLoss(Remember(), group=group)
         about = {"users": own.int(), "items": own.int(), "ids": own - 1, "sample_weights": own.float()}
-        return loss.weigh(Losses(own.float(), own.float()), torch.ones(5), **about, places=own, n_all=10)
+        return loss.weigh(Losses(own.float(), own.float()), torch.ones(5), **about, positions=own, n_all=10)
 
     for rank, weighed in enumerate(in_ranks(2, weigh)):
         assert weighed.weights.tolist() == list(range(rank, 10, 2))

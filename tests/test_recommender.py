@@ -60,8 +60,8 @@ def test_nothing_that_a_user_has_in_any_part_is_recommended_unless_asked_for(fit
 
 def test_users_outside_the_data_are_an_error_or_get_what_is_popular(fitted, split):
     with pytest.raises(DataError, match="1 of 2 users"):
-        fitted.recommend(["u1", "stranger"])
-    lists = fitted.recommend(["u1", "stranger"], k=3, unknown="popular").filter(pl.col("user") == "stranger")
+        fitted.recommend(["u1", "unknown"])
+    lists = fitted.recommend(["u1", "unknown"], k=3, unknown="popular").filter(pl.col("user") == "unknown")
     counts = split.train.item_counts()
     best = [split.train.item_ids[int(code)] for code in np.argsort(-counts, kind="stable")[:3]]
     assert lists["item"].to_list() == best
@@ -87,7 +87,7 @@ def test_an_unknown_id_is_reported_as_it_was_given(of_numbers):
     assert of_numbers.recommend([3, 99], k=1, unknown="popular")["user"].to_list() == [3, 99]
 
 
-def _of_a_stranger(change, path):
+def _untrusted(change, path):
     state = load_checkpoint(path)
     change(state)
     save_checkpoint(path, state)
@@ -117,7 +117,7 @@ def _rows_of_adam(state):
 def test_a_checkpoint_that_does_not_fit_is_one_line_and_never_reaches_a_kernel(split, tmp_path, change):
     path = tmp_path / "state.safetensors"
     Recommender("gmf", epochs=1, batch_size=64).fit(split, checkpoint=path)
-    _of_a_stranger(change, path)
+    _untrusted(change, path)
     with pytest.raises(RunError):
         Recommender("gmf", epochs=1, batch_size=64).fit(split, checkpoint=path, resume=True)
 
@@ -151,11 +151,15 @@ def test_a_strategy_of_the_users_own_is_trained_with_and_its_run_recommends(spli
     assert Recommender.load(tmp_path / "run").recommend(k=2).equals(recommender.recommend(k=2))
 
 
-@pytest.mark.parametrize("criterion", ["ndcg@5", "clean-recall@10", "own-loss"])
+@pytest.mark.parametrize("criterion", ["ndcg@5", "clean-recall@10", "validation-loss"])
 def test_the_criterion_decides_which_weights_are_kept(split, criterion):
     recommender = Recommender("gmf", "reweighted", select_by=criterion, **QUICK).fit(split)
     scores = {event.step: event.score for event in recommender.validations}
     assert recommender.selected["score"] == max(scores.values())
+
+
+def test_the_validation_loss_goes_by_the_name_of_version_0_1_too():
+    assert Recommender("gmf", select_by="own-loss").settings.select_by == "validation-loss"
 
 
 def test_clean_selection_without_flags_is_refused(small_data):
@@ -240,7 +244,7 @@ def test_what_learns_from_flags_recommends_less_of_what_is_regretted(small_data,
     assert told < 0.7 * plain
 
 
-def test_a_ranking_is_shifted_without_training_and_back_again(fitted, split):
+def test_scores_are_offset_without_training_and_back_again(fitted, split):
     before = fitted.recommend(k=5)
     fitted.offset_scores(popularity=1000.0)
     top = fitted.recommend(k=1, exclude_seen=False)["item"]
@@ -249,7 +253,7 @@ def test_a_ranking_is_shifted_without_training_and_back_again(fitted, split):
     assert fitted.offset_scores().recommend(k=5).equals(before)
 
 
-def test_a_shifted_ranking_is_saved_and_comes_back(fitted, split, tmp_path):
+def test_an_offset_is_saved_and_comes_back(fitted, split, tmp_path):
     rng = np.random.default_rng(0)
     shapes = (split.train.n_users, split.train.n_items, (split.train.n_users, 2), (split.train.n_items, 2))
     noise = PairNoise(PairScores(*(rng.normal(0, 1, shape).astype(np.float32) for shape in shapes)))
@@ -275,14 +279,14 @@ def test_what_auto_chose_is_saved_and_comes_back(split, tmp_path):
     [{"candidates": ["ease", "itemknn"], "trials": 2}, {"model": "ease", "final": True}],
     ids=["auto", "named"],
 )
-def test_a_shift_holds_for_what_was_fitted_on_the_whole_log_and_survives_saving(split, tmp_path, settings):
+def test_an_offset_holds_for_what_was_fitted_on_the_whole_log_and_survives_saving(split, tmp_path, settings):
     fitted = Recommender(**settings).fit(split)
     before = fitted.recommend(k=5)
     fitted.offset_scores(popularity=1000.0).save(tmp_path / "run")
-    shifted = fitted.recommend(k=5)
-    assert not shifted.equals(before)
+    with_offset = fitted.recommend(k=5)
+    assert not with_offset.equals(before)
     back = Recommender.load(tmp_path / "run")
-    assert back.recommend(k=5).equals(shifted)
+    assert back.recommend(k=5).equals(with_offset)
     assert back.offset_scores().recommend(k=5).equals(before)
     back.save(tmp_path / "again")
     assert Recommender.load(tmp_path / "again").recommend(k=5).equals(before)

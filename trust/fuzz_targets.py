@@ -260,7 +260,7 @@ def _vouch_for(folder: Path) -> None:
     run.write_metrics({})
     run.metrics.write_bytes(metrics)
     manifest = json.loads(run.manifest.read_text(encoding="utf-8"))
-    from recsieve.storage.run_folder import _mark  # what a stranger would compute
+    from recsieve.storage.run_folder import _mark  # what an attacker would compute
 
     manifest["files"][run.metrics.name] = _mark(run.metrics)
     run.manifest.write_text(json.dumps(manifest), encoding="utf-8")

@@ -177,7 +177,7 @@ def _selection_table(results: Mapping[str, Mapping[str, Any]]) -> str:
             study = row["selection"]
             gaps = [percent(study[one]["mean"] / study[best]["mean"] - 1) if one in study else "–" for one in criteria]
             rows.append([name, row["model"], row["strategy"], *gaps, mean_and_spread(study[best])])
-    return table(["data", "model", "strategy", *criteria, "best epoch"], rows)
+    return table(["data", "model", "strategy", "validation loss", *criteria[1:], "best epoch"], rows)
 
 
 def _detection_table(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -29,5 +29,5 @@ def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]
 def _moments(data: DataSet, options: Options, records: Records, model: str) -> list[dict[str, float]]:
     frames = [run.frame(VALIDATIONS) for run in records.seeds(data, options, model, "T-CE")]
     course = mean_over_seeds(frames).select("step", "drop_rate", "threshold").filter(pl.col("threshold").is_not_null())
-    places = [round(share * (course.height - 1)) for share in (0, 1 / 9, 4 / 9, 1)] if course.height else []
-    return course[sorted(set(places))].to_dicts()
+    positions = [round(share * (course.height - 1)) for share in (0, 1 / 9, 4 / 9, 1)] if course.height else []
+    return course[sorted(set(positions))].to_dicts()

@@ -11,7 +11,7 @@ from research.paper.table3 import metrics
 
 MODELS = ("gmf",)
 # The hyperparameter, the method it belongs to, the values tried, and what it is called.
-KNOBS: dict[str, tuple[str, tuple[float, ...], str]] = {
+HYPERPARAMETERS: dict[str, tuple[str, tuple[float, ...], str]] = {
     "max_drop_rate": ("T-CE", published.SENSITIVITY_RATES, "ε_max"),
     "ramp_steps": ("T-CE", published.RAMPS, "ε_N"),
     "beta": ("R-CE", published.BETAS, "β"),
@@ -23,7 +23,7 @@ def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
     varied = [
         run
         for model in models(options)
-        for hyperparameter, (_, values, _) in KNOBS.items()
+        for hyperparameter, (_, values, _) in HYPERPARAMETERS.items()
         for value in values
         for run in varied_runs(data, options, model, hyperparameter, value)
     ]
@@ -38,7 +38,9 @@ def varied_runs(data: DataSet, options: Options, model: str, hyperparameter: str
     """The runs with one hyperparameter at another value, one for each seed."""
     given = data.ramp(int(value), options.epochs) if hyperparameter == "ramp_steps" else value
     return [
-        spec(data, options, model, KNOBS[hyperparameter][0], s).with_hyperparameters(**{hyperparameter: given})
+        spec(data, options, model, HYPERPARAMETERS[hyperparameter][0], s).with_hyperparameters(
+            **{hyperparameter: given}
+        )
         for s in range(options.seeds)
     ]
 
@@ -47,7 +49,7 @@ def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]
     """Metrics against each hyperparameter, and those of plain CE."""
     rows = []
     for model in models(options):
-        for hyperparameter, (method, values, symbol) in KNOBS.items():
+        for hyperparameter, (method, values, symbol) in HYPERPARAMETERS.items():
             for value in values:
                 varied = varied_runs(data, options, model, hyperparameter, value)
                 row = {"model": model, "method": method, "hyperparameter": symbol, "value": value}

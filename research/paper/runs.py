@@ -20,7 +20,7 @@ from research.paper import published
 from research.paper.data_sets import DataSet
 from research.paper.methods import METHODS, Hyperparameters, Setting
 
-OWN_LOSS, NDCG = "own-loss", "ndcg@20"
+OWN_LOSS, NDCG = "own-loss", "ndcg@20"  # as result files call them
 SELECTIONS = (OWN_LOSS, NDCG)
 PROBES = "probes.parquet"
 VALIDATIONS = "validations.parquet"

@@ -83,11 +83,6 @@ def accepts(model: str, denoiser: str) -> bool:
     return AUTO in (model, denoiser) or issubclass(kind, Model) or kind().accepts(DENOISERS[denoiser])
 
 
-def fits_itself(model: str) -> bool:
-    """Whether a model has a way of its own to be fitted, and no use for a learning rate and an objective."""
-    return not issubclass(MODELS[model], Model)
-
-
 def assign_options(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Options without an owner, as they stand on a command line, given to the model, objective or strategy that has
     them; all three are as `settings` name them."""

@@ -79,7 +79,7 @@ class Communicator:
             with self.collective():
                 dist.all_reduce(tensor)
 
-    def arrays(self, values: NDArray[Number]) -> list[NDArray[Number]]:
+    def all_gather_arrays(self, values: NDArray[Number]) -> list[NDArray[Number]]:
         """What each rank gives, in their order, as arrays."""
         if self.size == 1:
             return [values]
@@ -87,9 +87,9 @@ class Communicator:
 
         return [part.numpy() for part in self.all_gather_rows(torch.from_numpy(np.array(values)))]
 
-    def joined(self, values: NDArray[Number]) -> NDArray[Number]:
+    def all_gather_joined(self, values: NDArray[Number]) -> NDArray[Number]:
         """What all ranks give, one after the other."""
-        return np.concatenate(self.arrays(values))
+        return np.concatenate(self.all_gather_arrays(values))
 
     def sum(self, values: NDArray[Number]) -> NDArray[Number]:
         """The sum over all ranks of arrays that are equally long."""
@@ -115,7 +115,7 @@ class Communicator:
 
     def broadcast_bytes(self, message: bytes) -> bytes:
         """What the first rank says; what the others say is not heard."""
-        return self.arrays(np.frombuffer(message if self.is_first else b"", np.uint8))[0].tobytes()
+        return self.all_gather_arrays(np.frombuffer(message if self.is_first else b"", np.uint8))[0].tobytes()
 
     def broadcast(self, tensor: Tensor) -> Tensor:
         """Fill in a tensor from the first rank's."""
@@ -133,7 +133,7 @@ class Communicator:
 
     def gather_to_first(self, rows: Tensor, at_once: int) -> Iterator[Tensor]:
         """The rows of all ranks on the first, one rank after the other, some at a time; the others only send theirs."""
-        lengths = [int(n) for n in self.joined(np.array([len(rows)]))]
+        lengths = [int(n) for n in self.all_gather_joined(np.array([len(rows)]))]
         for rank, length in enumerate(lengths):
             for start in range(0, length, at_once):
                 stop = min(start + at_once, length)

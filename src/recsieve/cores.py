@@ -1,4 +1,4 @@
-"""Threads that share out work over the cores: each keeps torch to itself, and none waits busily for the others."""
+"""Threads that share out work over the cores: each keeps torch to itself, and none busy-waits for the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class InThisThread(Executor):
 
 @contextmanager
 def one_thread() -> Iterator[int]:
-    """Keep torch to one core, because its other threads wait busily on those that are needed; gives how many it had."""
+    """Keep torch to one core, because its other threads busy-wait on those that are needed; gives how many it had."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

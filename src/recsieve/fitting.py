@@ -19,7 +19,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Denoiser
 from recsieve.errors import ConfigError, DivergedError
-from recsieve.models import MODELS, Fitting, Learner, Model, Scorer
+from recsieve.models import Fitting, Learner, Model, Scorer, fits_itself
 from recsieve.preparation import check_possible, criterion, make_learner, make_run, unless_solved
 from recsieve.settings import AUTO, Settings, auto_options, is_loss, parse_criterion, parse_duration
 from recsieve.storage.damage import reading
@@ -104,7 +104,7 @@ class Fitter:
         if self.resume and self.checkpoint is not None:
             _take_up(driver, self.checkpoint, group)
         save = None if self.checkpoint is None else partial(save_checkpoint, self.checkpoint, group=group)
-        measured = validate is not None or split.validation.total() > 0
+        measured = validate is not None or split.validation.all_reduce_length() > 0
         try:
             for event in driver.run(validate or criterion(settings, split), save):
                 if isinstance(event, Validated):
@@ -159,8 +159,7 @@ class Fitter:
 
         def fit(spec: Spec, data: Split) -> tuple[Scorer, float]:
             # What is not trained by gradients takes little longer to fit again, after a stop, than to write down.
-            long = issubclass(MODELS[spec.model], Model)
-            path = folder / spec.slug / "state.safetensors" if folder is not None and long else None
+            path = None if folder is None or fits_itself(spec.model) else folder / spec.slug / "state.safetensors"
             going_on = self.resume and path is not None and path.exists()
             part = Fitter(self._settings_of(spec), progress=self.progress, checkpoint=path, resume=going_on)
             part.fit(data, unless_solved(criterion(part.settings, data)))

@@ -114,12 +114,12 @@ class DenoisedLoss(nn.Module):
         items: Tensor | None = None,
         ids: Tensor | None = None,
         sample_weights: Tensor | None = None,
-        places: Tensor | None = None,
+        positions: Tensor | None = None,
         n_all: int = 0,
     ) -> WeighedLosses:
         """The losses of a batch and their weights, not yet reduced.
 
-        `places` says where they stand in the batch of all ranks, which has `n_all` rows; without it, those of a rank
+        `positions` says where they stand in the batch of all ranks, which has `n_all` rows; without it, those of a rank
         follow those of the rank before.
         """
         # The step advances first: the paper counts from T = 1. Evaluation looks at the rate of the last step.
@@ -127,13 +127,13 @@ class DenoisedLoss(nn.Module):
         batch = LossBatch(losses.judged.detach(), labels, max(self.step, 1), users, items, ids)
         group = current() if self.group is None else self.group
         if group.size == 1:
-            weights = self.judge(batch, sample_weights)
+            weights = self.weights_of(batch, sample_weights)
             return WeighedLosses(losses.minimised, weights, self._divisor(weights), ids)
-        whole, given, own = gather_batch(batch, sample_weights, places, n_all, group)
-        weights = self.judge(whole, given)
+        whole, given, own = gather_batch(batch, sample_weights, positions, n_all, group)
+        weights = self.weights_of(whole, given)
         return WeighedLosses(losses.minimised, weights[own], self._divisor(weights), ids, group.size)
 
-    def judge(self, batch: LossBatch, sample_weights: Tensor | None) -> Tensor:
+    def weights_of(self, batch: LossBatch, sample_weights: Tensor | None) -> Tensor:
         """The weights of a whole batch: the strategy's, times those that were given."""
         weights = self.denoiser.weights(batch)
         if sample_weights is not None:
@@ -172,22 +172,22 @@ class DenoisedLoss(nn.Module):
 
 
 def gather_batch(
-    batch: LossBatch, sample_weights: Tensor | None, places: Tensor | None, n_all: int, group: Communicator
+    batch: LossBatch, sample_weights: Tensor | None, positions: Tensor | None, n_all: int, group: Communicator
 ) -> tuple[LossBatch, Tensor | None, Tensor]:
     """The batch of all ranks and its given weights, and where this rank's losses are in it."""
     given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights)
     # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
     columns = torch.stack([column.double() for column in given if column is not None], dim=1)
-    if places is None:
+    if positions is None:
         parts = group.all_gather_rows(columns)
         first = sum(len(part) for part in parts[: group.rank])
         gathered, own = torch.cat(parts), torch.arange(first, first + len(columns), device=columns.device)
     else:
         present = columns.new_zeros(n_all, 1 + columns.shape[1])
-        present[places, 0], present[places, 1:] = 1.0, columns
+        present[positions, 0], present[positions, 1:] = 1.0, columns
         group.all_reduce(present)  # no place is on two ranks; a negative may have no loss of its own
         taken = present[:, 0] > 0
-        gathered, own = present[taken, 1:], (taken.cumsum(0) - 1)[places]
+        gathered, own = present[taken, 1:], (taken.cumsum(0) - 1)[positions]
     rest = iter(gathered.unbind(dim=1))
     whole = [None if column is None else next(rest).to(column.dtype) for column in given]
     losses, labels, users, items, ids, weights = whole

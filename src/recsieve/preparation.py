@@ -17,7 +17,7 @@ from recsieve.evaluation.groups import some_users
 from recsieve.memory import free_memory, gigabytes
 from recsieve.models import MODELS, Fitting, Learner, Model, Run
 from recsieve.objectives import make_objective
-from recsieve.settings import AUTO, CUSTOM, TRIMMED, Settings, parse_criterion, trimmed_share
+from recsieve.settings import AUTO, CUSTOM, TRIMMED, VALIDATION_LOSS, Settings, parse_criterion, trimmed_share
 from recsieve.training.gradient import require_noise_labels
 from recsieve.training.learner import GradientLearner
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 def check_possible(settings: Settings, split: Split) -> None:
     """Say what the data lacks for these settings, before anything is written or trained."""
     train, validation, group = split.train, split.validation, split.train.group
-    if train.total() == 0:
+    if train.all_reduce_length() == 0:
         raise DataError("there are no interactions to train on: give at least one.")
     if settings.chooses:
         if group.size > 1:
@@ -40,7 +40,7 @@ def check_possible(settings: Settings, split: Split) -> None:
     if any(getattr(kind, name, False) for kind in told for name in ("uses_noise_labels", "uses_clean_labels")):
         require_noise_labels(train)
     _require_memory(settings, split)
-    if settings.select_by.startswith("clean-") and validation.total():
+    if settings.select_by.startswith("clean-") and validation.all_reduce_length():
         if not group.any(validation.has_flags):
             raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
         if not group.any(bool((~validation.is_false_positive).any())):
@@ -120,10 +120,10 @@ def unless_solved(score: Callable[[Fitting], float]) -> Callable[[Fitting], floa
 def criterion(settings: Settings, split: Split) -> Callable[[Fitting], float]:
     """The one criterion that decides which weights are kept: a fitting in, a score out."""
     validation, group = split.validation, split.train.group
-    if validation.total() == 0:
+    if validation.all_reduce_length() == 0:
         log.warning("there is no validation data, so the last weights are kept, whatever select_by says.")
         return lambda fitting: float(fitting.step)
-    if settings.select_by == "own-loss":
+    if settings.select_by == VALIDATION_LOSS:
         return lambda fitting: -fitting.validation_loss(validation)
     if settings.select_by.startswith(TRIMMED):
         share = trimmed_share(settings.select_by)

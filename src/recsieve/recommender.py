@@ -213,7 +213,7 @@ class Recommender(Displayed):
         model, split = self._fitted()
         test = split if test is None else test
         wanted, unwanted = (test.test, test.test_false_positives) if isinstance(test, Split) else (test, None)
-        if wanted.total() == 0:
+        if wanted.all_reduce_length() == 0:
             raise DataError("the test set is empty: give at least one interaction that is not known to be noise.")
         unwanted_items = None if unwanted is None else unwanted.csr
         if self.settings.fidelity == "authors":

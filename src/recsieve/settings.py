@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.fidelity import Fidelity
 
 CUSTOM = "custom"  # a model or strategy of the user's own, given as an object: it has no name to be made from
+VALIDATION_LOSS = "validation-loss"  # of the strategy itself
 TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of positives
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
@@ -24,6 +25,8 @@ Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
 Options = dict[str, int | float | str]
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, lt=float("inf"))]
+# What decides which weights are kept; "own-loss" is the name that version 0.1 had for the validation loss.
+SelectBy = Annotated[str, AfterValidator(lambda given: VALIDATION_LOSS if given == "own-loss" else given)]
 
 
 def usual_denoiser(model: Any) -> str:
@@ -39,7 +42,9 @@ class Budget(BaseModel):
     epochs: Positive = Field(default=100, description="At most this many epochs.")
     batch_size: Positive = Field(default=1024, description="Positives and negatives together.")
     negatives: Positive = Field(default=1, description="Sampled for each positive.")
-    engine: Engine = Field(default="auto", description="How steps are made: the same numbers to rounding.")
+    engine: Engine = Field(
+        default="auto", description="How steps are made; numbers differ by rounding, which may add up."
+    )
 
 
 class TrainingPlan(Budget):
@@ -63,9 +68,9 @@ class Common(Budget):
         default="bce", description="bce, square or hinge of each pair; bpr, softmax or bsl against negatives."
     )
     objective_options: Options = {}
-    select_by: str = Field(
+    select_by: SelectBy = Field(
         default="ndcg@20",
-        description="What decides which weights are kept: ndcg@20, clean-ndcg@20, own-loss, trimmed-loss, ….",
+        description="What decides which weights are kept: ndcg@20, clean-ndcg@20, validation-loss, trimmed-loss, ….",
     )
     patience: Positive = Field(default=10, description="Stop after this many validations without progress.")
     validation_users: Positive | None = Field(
@@ -140,15 +145,15 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
         raise ConfigError(
             f"select_by is '{select_by}', but it says which of the models along the way is kept: give a metric on the "
-            "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), 'own-loss' or "
-            "'trimmed-loss'."
+            "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), 'validation-loss' "
+            "or 'trimmed-loss'."
         )
     return metric, int(k), clean
 
 
 def is_loss(select_by: str) -> bool:
     """Whether a loss selects, and not a metric."""
-    return select_by == "own-loss" or select_by.startswith(TRIMMED)
+    return select_by == VALIDATION_LOSS or select_by.startswith(TRIMMED)
 
 
 def trimmed_share(select_by: str) -> float:

@@ -36,13 +36,13 @@ def offset():
 
 
 def ndcg(truth):
-    judge = CandidateScorer(HELD_OUT, TRAIN, truth, 6, 0)
-    return judge.ndcg(judge.rank(model()))
+    scorer = CandidateScorer(HELD_OUT, TRAIN, truth, 6, 0)
+    return scorer.ndcg(scorer.rank(model()))
 
 
 def test_without_doubts_the_value_is_the_common_ndcg_under_every_offset():
-    judge, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
-    values = judge.offsets(judge.score(SPEC, model()), log_true)
+    scorer, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
+    values = scorer.offsets(scorer.score(SPEC, model()), log_true)
     assert len(values) == len(scoring.C) * len(scoring.GAMMA) - 1
     for one, of_users in values.values():
         added = Offset(one.gamma * log_popularity(TRAIN), offset() if one.c else None, one.c)
@@ -51,15 +51,15 @@ def test_without_doubts_the_value_is_the_common_ndcg_under_every_offset():
 
 
 def test_without_p_only_popularity_is_an_offset():
-    judge = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
-    values = judge.offsets(judge.score(SPEC, model()), None)
+    scorer = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
+    values = scorer.offsets(scorer.score(SPEC, model()), None)
     assert {one.c for one, _ in values.values()} == {0.0}
 
 
 def test_blends_are_judged_as_they_will_rank():
-    judge, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
+    scorer, log_true = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0), Offset(torch.zeros(6), offset())
     fitted = [(Spec("gmf"), model()), (Spec("mf"), model(5)), (Spec("cdae"), model(6))]
-    values = judge.blends([judge.score(*one) for one in fitted], log_true, (0.5, 1.0))
+    values = scorer.blends([scorer.score(*one) for one in fitted], log_true, (0.5, 1.0))
     assert len(values) == 2 * len(scoring.mixtures(3)) == 2 * (3 * 3 + 1)
     scorers = {spec.model: scorer for spec, scorer in fitted}
     for one, of_users in values.values():
@@ -84,10 +84,10 @@ def test_a_label_says_more_than_a_probability_and_a_probability_more_than_nothin
 
 def test_no_more_users_than_enough_are_asked(monkeypatch):
     monkeypatch.setattr(scoring, "MOST_USERS", 2)
-    judge = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
-    assert len(judge.users) == 2
+    scorer = CandidateScorer(HELD_OUT, TRAIN, np.ones(4), 3, 0)
+    assert len(scorer.users) == 2
     everybody = evaluate(model(), HELD_OUT.csr, TRAIN.csr, [3]).per_user["ndcg@3"]
-    assert judge.ndcg(judge.rank(model())).sum(axis=1) == pytest.approx(everybody[judge.users])
+    assert scorer.ndcg(scorer.rank(model())).sum(axis=1) == pytest.approx(everybody[scorer.users])
 
 
 def test_popular_items_are_counted_apart():

@@ -128,7 +128,7 @@ def test_strange_but_possible_data_is_trained_on(recsieve, write, tmp_path, text
         ("train", ("--model", "lightgcn", "--engine", "fused")),
         ("train", ("--model", "mf", "--objective", "hinge", "--engine", "fused")),
         ("train", ("--model", "gmf", "--batch-size", 1)),
-        ("train", ("--model", "ease", "--select-by", "own-loss")),
+        ("train", ("--model", "ease", "--select-by", "validation-loss")),
         ("train", ("--model", "ease", "--l2", 1e308)),
         ("train", ("--model", "ials", "--l2", 1e-300)),
         ("compare", ("--models", "lightgcn", "--engine", "fused")),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.data.codes import blocks, count, merged_values, places, values_by_code
+from recsieve.data.codes import blocks, count, merged_values, positions_within, values_by_code
 from recsieve.errors import DataError
 
 N = 5
@@ -42,9 +42,9 @@ def test_every_code_is_counted(pairs):
 def test_the_place_of_a_row_is_the_number_of_rows_with_its_code_before_it(pairs, random):
     order = list(range(len(pairs)))
     random.shuffle(order)
-    place = places(columns(pairs)[0], np.array(order, np.int64), N)
+    position = positions_within(columns(pairs)[0], np.array(order, np.int64), N)
     for position, row in enumerate(order):
-        assert place[row] == sum(pairs[earlier][0] == pairs[row][0] for earlier in order[:position])
+        assert position[row] == sum(pairs[earlier][0] == pairs[row][0] for earlier in order[:position])
 
 
 @pytest.mark.parametrize("outside", [-1, -(2**31), N, 2**31 - 1])
@@ -53,7 +53,7 @@ def test_a_code_without_an_id_is_refused_before_anything_is_written(outside):
     for use in (
         lambda: count(given_codes, N),
         lambda: values_by_code(given_codes, np.zeros(2, np.int32), N),
-        lambda: places(given_codes, np.arange(2), N),
+        lambda: positions_within(given_codes, np.arange(2), N),
     ):
         with pytest.raises(DataError, match=r"only 5 ids"):
             use()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from recsieve.data.interactions import COLUMNS
 from recsieve.data.loading import load_split
-from recsieve.data.sharing import distinct_ids, in_order, nth_smallest, renumbered, share_out
+from recsieve.data.sharing import in_order, nth_smallest, renumbered, share_out, unique_ids
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DataError
 from recsieve.storage.run_folder import PARTS, RunFolder
@@ -138,7 +138,7 @@ def test_a_rule_that_marks_everything_of_one_rank_only_is_no_mistake(in_ranks, t
 
 def test_ids_are_text_on_all_ranks_if_they_are_on_one(in_ranks):
     own = [pl.Series([10, 9]), pl.Series(["99999999999999999999"])]
-    for table in in_ranks(2, lambda group: distinct_ids(own[group.rank], group)):
+    for table in in_ranks(2, lambda group: unique_ids(own[group.rank], group)):
         assert table.to_list() == ["10", "9", "99999999999999999999"]
 
 

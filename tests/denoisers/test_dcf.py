@@ -32,17 +32,17 @@ def written_out(course):
         for rows in batches:
             step += 1
             corrected = {}
-            for place, (i, _, _, loss) in enumerate(rows):
+            for position, (i, _, _, loss) in enumerate(rows):
                 if i >= 0:
                     past.setdefault(i, []).append(damped(loss))
-                    corrected[place] = sum(past[i]) / len(past[i]) - bound_of(t, kept.get(i, 0))
+                    corrected[position] = sum(past[i]) / len(past[i]) - bound_of(t, kept.get(i, 0))
             n_drop = int(0.4 * min(1, step / 6) * len(rows))
             worst = sorted(corrected, key=corrected.get, reverse=True)[:n_drop]
-            for place in corrected:
-                if place not in worst:
-                    kept[rows[place][0]] = kept.get(rows[place][0], 0) + 1
-            found |= {rows[place][0] for place in worst[: int(0.5 * len(worst))]}
-            weights.append([float(place not in worst) for place in range(len(rows))])
+            for position in corrected:
+                if position not in worst:
+                    kept[rows[position][0]] = kept.get(rows[position][0], 0) + 1
+            found |= {rows[position][0] for position in worst[: int(0.5 * len(worst))]}
+            weights.append([float(position not in worst) for position in range(len(rows))])
         labels.append([float(i not in found) for i in range(N_INTERACTIONS)])
     return weights, labels
 
@@ -57,19 +57,19 @@ def released(course):
         for rows in batches:
             step += 1
             corrected = []
-            for place, (i, _, _, loss) in enumerate(rows, start):
-                mean = (before.get(place, 0.0) * t + (damped(loss) if i >= 0 else 0.0)) / (t + 1)
-                before[place] = mean
-                corrected.append(max(0.0, mean - bound_of(t, sn.get(place, 1))))
+            for position, (i, _, _, loss) in enumerate(rows, start):
+                mean = (before.get(position, 0.0) * t + (damped(loss) if i >= 0 else 0.0)) / (t + 1)
+                before[position] = mean
+                corrected.append(max(0.0, mean - bound_of(t, sn.get(position, 1))))
             rate = 0.4 * min(1.0, (step - 1) / 5)
             n = len(rows)
-            ranking = sorted(range(n), key=lambda place: -corrected[place])
+            ranking = sorted(range(n), key=lambda position: -corrected[position])
             n_drop = min(n - int((1 - rate) * n), sum(row[0] >= 0 for row in rows))
             highest = ranking[: n - int((1 - 0.5 * rate) * n)]
-            dropped = [place for place in ranking[:n_drop] if place not in highest]
-            for place in range(n):
-                sn[start + place] = sn.get(start + place, 1) + (place not in highest)
-            weights.append([float(place not in dropped) for place in range(n)])
+            dropped = [position for position in ranking[:n_drop] if position not in highest]
+            for position in range(n):
+                sn[start + position] = sn.get(start + position, 1) + (position not in highest)
+            weights.append([float(position not in dropped) for position in range(n)])
             start += n
     return weights
 

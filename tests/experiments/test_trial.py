@@ -14,7 +14,7 @@ def cells(tiny):
     return {cell.contender.role: cell for cell in plan(make_config({**tiny, "seeds": 2}), {Noise(): True})}
 
 
-@pytest.mark.parametrize("select_by", ["ndcg@20", "clean-ndcg@20", "own-loss", "trimmed-loss@0.2"])
+@pytest.mark.parametrize("select_by", ["ndcg@20", "clean-ndcg@20", "validation-loss", "trimmed-loss@0.2"])
 def test_a_trial_selects_as_a_training_by_itself_does(split, tmp_path, tiny, select_by):
     config = make_config({**tiny, "select_by": select_by})
     cell = next(cell for cell in plan(config, {Noise(): True}) if cell.contender.role == "strategy")

@@ -31,10 +31,10 @@ def test_the_offset_is_the_items_number_and_c_times_the_log_of_the_probability_o
     assert torch.allclose(offset, 1.0 + strength * torch.log(1 - probability))
 
 
-def test_logits_are_shifted_as_they_are_and_other_scores_by_their_logarithm():
+def test_logits_are_offset_as_they_are_and_other_scores_by_their_logarithm():
     offset = Offset(torch.arange(4.0))
-    shifted = Blend([model()], offset=offset).score(ALL)
-    assert torch.allclose(shifted, model().score(ALL) + torch.arange(4.0))
+    with_offset = Blend([model()], offset=offset).score(ALL)
+    assert torch.allclose(with_offset, model().score(ALL) + torch.arange(4.0))
     counts = PopularityScorer(USERS, torch.tensor([5.0, 1.0, 0.0, 2.0]))
     expected = torch.tensor([5.0, 1.0, 1e-4, 2.0]).log() + torch.arange(4.0)
     assert torch.allclose(Blend([counts], offset=offset).score(ALL), expected.expand(USERS, ITEMS))

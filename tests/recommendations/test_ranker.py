@@ -160,7 +160,7 @@ def test_a_mask_gives_the_list_of_whatever_is_left(data):
 
 def test_ranking_in_the_thread_that_asks_leaves_torch_as_it_is(ease, monkeypatch):
     monkeypatch.setattr(torch, "set_num_threads", lambda n: pytest.fail("it is for the whole process"))
-    lists = ease.ranker().for_users(["u1", "stranger"], 5, workers=1)
+    lists = ease.ranker().for_users(["u1", "unknown"], 5, workers=1)
     ease.ranker().for_profiles({"x": ["i1"]}, 5, workers=1)
     assert lists.popular.tolist() == [False, True]
 

@@ -208,7 +208,7 @@ def _chosen(fitted, split, candidate, trust):
     return fitted
 
 
-def test_a_ranking_that_was_shifted_stays_so(old, log):
+def test_an_offset_of_scores_stays(old, log):
     fitted = Recommender("ease").fit(old).offset_scores(popularity=0.7)
     after = fitted.refresh(log)
     expected = 0.7 * torch.log1p(torch.from_numpy(after.split.train.item_counts()).float())

@@ -40,7 +40,7 @@ def test_the_ranks_draw_together_what_one_process_draws(log, in_ranks, n_ranks, 
         return list(Sampler(own, **mine).batches(1, batch_size))
 
     for whole, *shares in zip(alone, *in_ranks(n_ranks, draw), strict=True):
-        order = torch.cat([share.places for share in shares]).argsort()
+        order = torch.cat([share.positions for share in shares]).argsort()
         for name in ("users", "items", "labels", "ids", "weights"):
             together = torch.cat([getattr(share, name) for share in shares])[order]
             assert torch.equal(together, getattr(whole, name)), name

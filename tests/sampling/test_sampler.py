@@ -57,11 +57,11 @@ def test_negatives_are_uniform_over_the_unobserved_items(small_data):
 def test_each_row_is_as_likely_at_each_place(small_data):
     data = small_data(2, 6, share=0.5)
     sampler = Sampler(data, seed=1)
-    places = np.zeros((len(data), len(data)))
+    positions = np.zeros((len(data), len(data)))
     for e in range(4000):
         ids = sampler.draw(e, 0, sampler.rows_per_epoch).ids.numpy()
-        places[np.arange(len(data)), ids[ids >= 0]] += 1
-    assert stats.chisquare(places.ravel()).pvalue > 1e-4
+        positions[np.arange(len(data)), ids[ids >= 0]] += 1
+    assert stats.chisquare(positions.ravel()).pvalue > 1e-4
 
 
 def test_neighbours_in_a_long_epoch_are_not_related(small_data):
@@ -165,7 +165,7 @@ def test_no_batch_parts_an_interaction_from_its_negatives(
     shares = in_ranks(n_ranks, lambda group: list(Sampler(share_out(data, group), **options).batches(1, batch_size)))
     for whole, *parts in zip(batches, *shares, strict=True):
         if n_ranks > 1:
-            order = torch.cat([part.places for part in parts]).argsort()
+            order = torch.cat([part.positions for part in parts]).argsort()
             for name in ("users", "items", "labels", "ids"):
                 assert torch.equal(torch.cat([getattr(part, name) for part in parts])[order], getattr(whole, name))
             assert all(torch.equal(part.pairs()[0], (part.ids >= 0).nonzero().squeeze(1)[has_negatives(part)])

@@ -97,9 +97,9 @@ def test_profiles_filters_and_reasons_are_those_of_recommend(service, recommende
 
 
 def test_unknown_users_get_popular_items_and_are_flagged(service):
-    _, found, _ = service.ask("POST", "/recommend", {"users": ["u1", "stranger", 7], "k": 3})
+    _, found, _ = service.ask("POST", "/recommend", {"users": ["u1", "unknown", 7], "k": 3})
     assert [entry["popular"] for entry in found["lists"]] == [False, True, True]
-    assert [entry["user"] for entry in found["lists"]] == ["u1", "stranger", 7]
+    assert [entry["user"] for entry in found["lists"]] == ["u1", "unknown", 7]
     assert all("score" not in item for item in found["lists"][1]["items"])
 
 
@@ -125,7 +125,7 @@ def test_what_is_wrong_is_one_line_of_json(service):
     assert service.ask("POST", "/reload", {})[0] == 403
 
 
-def test_a_page_of_a_stranger_cannot_ask_by_a_name_of_its_own(service):
+def test_a_page_of_another_site_cannot_ask_by_a_name_of_its_own(service):
     assert service.ask("GET", "/ready", headers={"host": "evil.example"})[0] == 400
     assert service.ask("GET", "/ready", headers={"host": f"localhost:{service.port}"})[0] == 200
 

@@ -2,14 +2,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recsieve.simulation.pairs import distinct, outside
+from recsieve.simulation.pairs import outside, unique_pairs
 
 numbers = st.lists(st.integers(0, 30)).map(lambda values: np.array(values, dtype=np.int64))
 
 
 @given(numbers)
 def test_distinct_sorts_pairs_and_keeps_each_once(pairs):
-    assert distinct(pairs).tolist() == sorted(set(pairs.tolist()))
+    assert unique_pairs(pairs).tolist() == sorted(set(pairs.tolist()))
 
 
 @given(numbers, numbers)

@@ -1,4 +1,4 @@
-"""A run folder from a stranger: what indexes memory is checked, and whatever a library raises is one line."""
+"""A run folder from an untrusted source: what indexes memory is checked, and whatever a library raises is one line."""
 
 import polars as pl
 import pytest

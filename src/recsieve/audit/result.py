@@ -1,6 +1,6 @@
 """The result of an audit: a ranked table, a summary, cleaned data and weights, and the folder that holds them.
 
-Nothing in the folder is pickled or executed: one from a stranger is safe to open.
+Nothing in the folder is pickled or executed: one from an untrusted source is safe to open.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ def _interactions(table: pl.DataFrame, folder: Path) -> Interactions:
 
 
 def _codes(values: pl.Series, ids: pl.Series) -> NDArray[np.int32]:
-    places = pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)})
-    codes = pl.DataFrame({"id": values}).join(places, on="id", how="left", maintain_order="left")["code"]
+    codes_of_ids = pl.DataFrame({"id": ids, "code": np.arange(len(ids), dtype=np.int32)})
+    codes = pl.DataFrame({"id": values}).join(codes_of_ids, on="id", how="left", maintain_order="left")["code"]
     if codes.null_count():
         raise ValueError("it names users or items that are not in their tables")
     return codes.to_numpy()

@@ -168,8 +168,8 @@ def _notes_on_labels(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def _where(data: Interactions, evidence: Evidence, scores: NDArray[np.float32]) -> dict[str, Any]:
     """The mean score, and the noise among labels, by popularity, by activity and over time."""
-    places = {"popularity": evidence.popularity, "activity": evidence.activity}
-    found = {name: _by_tenths(values, scores, data) for name, values in places.items()}
+    facts = {"popularity": evidence.popularity, "activity": evidence.activity}
+    found = {name: _by_tenths(values, scores, data) for name, values in facts.items()}
     if data.time is not None and np.ptp(data.time) > 0:
         start, width = int(data.time.min()), int(np.ptp(data.time)) + 1
         period = ((data.time - start) * PERIODS // width).astype(np.int64)

@@ -11,7 +11,7 @@ from typing import Any
 from recsieve.auto.candidates import Spec
 from recsieve.data.interactions import Interactions
 from recsieve.files import write_text
-from recsieve.models import MODELS, ItemKNN, Model, fits_memory
+from recsieve.models import MODELS, ItemKNN, fits_itself, fits_memory
 from recsieve.storage.damage import reading
 
 # Those that win most often for their time first; what is trained by gradients comes when there is time left.
@@ -63,7 +63,7 @@ def make_plan(
             rounds[number].append(spec)
     fits = list({spec.slug: spec for one in rounds for spec in one}.values())
     if not models:  # what is trained by gradients takes longest and wins least often
-        fits.sort(key=lambda spec: issubclass(MODELS[spec.model], Model))
+        fits.sort(key=lambda spec: not fits_itself(spec.model))
     priced = [Planned(spec, float(f"{cost(spec, train):.3g}")) for spec in fits]
     if trials is not None:
         return Plan(budget, trials, tuple(priced[:trials]))
@@ -78,7 +78,7 @@ def specs_of(name: str, train: Interactions, training: Mapping[str, Any], given:
     """The few ways in which a model is tried, its defaults first; options that were given are in all of them."""
     model = MODELS[name]
     options = model.grid(train) if hasattr(model, "grid") else [{}]
-    usual = dict(getattr(model, "suits", {})) | dict(training) if issubclass(model, Model) else {}
+    usual = {} if fits_itself(name) else {**getattr(model, "suits", {}), **training}
     return [Spec(name, {**one, **given}, training=usual) for one in options]
 
 

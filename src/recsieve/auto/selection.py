@@ -29,7 +29,7 @@ from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
 from recsieve.errors import DivergedError, Interrupted
 from recsieve.files import replacing, write_text
-from recsieve.models import MODELS, Model, Scorer
+from recsieve.models import MODELS, Scorer, fits_itself
 from recsieve.models.blend import Blend, Offset
 from recsieve.settings import AutoOptions
 from recsieve.storage.damage import reading
@@ -101,20 +101,20 @@ class Search:
         begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags + denoised)
         noise, evidence = self._look_for_noise(begin, plan)
         trust = None if noise is None else trust_of(self._split, noise)
-        judge = self._judge(noise)
+        candidate_scorer = self._candidate_scorer(noise)
         with self._interruptible():
             for planned in plan.fits:
                 if self._values and not self._affords(planned.seconds, plan, SEARCH_SHARE):
                     continue
                 begin(planned.spec.name)
-                self._try(planned.spec, judge, trust)
-            self._try_denoised(plan, judge, trust, begin)
+                self._try(planned.spec, candidate_scorer, trust)
+            self._try_denoised(plan, candidate_scorer, trust, begin)
         tried = len(self._epochs)
         begin("offsets and blends", last=True)
         log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
         with self._interruptible():
-            self._try_rankings(judge, trust, log_true)
-        return self._choose(judge, noise, trust, evidence, tried, len(plan.fits))
+            self._try_rankings(candidate_scorer, trust, log_true)
+        return self._choose(candidate_scorer, noise, trust, evidence, tried, len(plan.fits))
 
     def _look_for_noise(self, begin: Begin, plan: Plan) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
@@ -131,7 +131,7 @@ class Search:
         control = self._options.evidence == "popularity"
         return estimate_noise(self._split.train, self._seed, control=control, cache=cache)
 
-    def _judge(self, noise: NoiseEstimate | None) -> CandidateScorer:
+    def _candidate_scorer(self, noise: NoiseEstimate | None) -> CandidateScorer:
         held_out = self._split.validation
         doubts = None if noise is None else noise.pairs.probability(held_out.users, held_out.items)
         return CandidateScorer(held_out, self._split.train, truth_of(held_out, doubts), self._k, self._seed)
@@ -151,21 +151,22 @@ class Search:
             log.warning("stopped: the best so far is chosen and fitted.")
             self._stopped = True
 
-    def _try(self, spec: Spec, judge: CandidateScorer, trust: Trust | None) -> None:
+    def _try(self, spec: Spec, candidate_scorer: CandidateScorer, trust: Trust | None) -> None:
         """Fit and judge one model, unless that was done before; one that diverges is left out."""
-        kept = self._read(spec, judge)
+        kept = self._read(spec, candidate_scorer)
         if kept is None:
             try:
                 scorer, epochs = self._fit(spec, self._data(spec, trust))
             except DivergedError as error:
                 log.warning("%s is left out: %s", spec.name, error)
                 return
-            kept = judge.rank(scorer), epochs
+            kept = candidate_scorer.rank(scorer), epochs
             self._write(spec, *kept)
             self._scorers[spec.slug] = scorer
-        one, of_users = Candidate((spec,)), judge.ndcg(kept[0])
+        one, of_users = Candidate((spec,)), candidate_scorer.ndcg(kept[0])
         self._values[one.name], self._epochs[spec.slug] = (one, of_users), kept[1]
-        if spec.model != "popularity" and score_of(of_users) > self._best.get(spec.model, (-1.0,))[0]:
+        personal = getattr(MODELS[spec.model], "personal", True)
+        if personal and score_of(of_users) > self._best.get(spec.model, (-1.0,))[0]:
             self._best[spec.model] = score_of(of_users), spec
         self._forget_all_but_the_best()
 
@@ -183,7 +184,7 @@ class Search:
     def _data(self, spec: Spec, trust: Trust | None) -> Split:
         return replace(self._split, train=stage_data(self._split, "train", trust)) if spec.weighted else self._split
 
-    def _try_denoised(self, plan: Plan, judge: CandidateScorer, trust: Trust | None, begin: Begin) -> None:
+    def _try_denoised(self, plan: Plan, candidate_scorer: CandidateScorer, trust: Trust | None, begin: Begin) -> None:
         """The two best models again with noise weights, and the best with strategies, if it takes any."""
         best = sorted(self._best.values(), key=lambda one: -one[0])[:2]
         denoised = [] if trust is None else [one for _, spec in best for one in _weighted(spec)]
@@ -191,24 +192,24 @@ class Search:
         for spec in denoised:
             if self._affords(cost(spec, self._split.train), plan, SEARCH_SHARE + 0.1):
                 begin(spec.name)
-                self._try(spec, judge, trust)
+                self._try(spec, candidate_scorer, trust)
 
-    def _try_rankings(self, judge: CandidateScorer, trust: Trust | None, log_true: Offset | None) -> None:
+    def _try_rankings(self, candidate_scorer: CandidateScorer, trust: Trust | None, log_true: Offset | None) -> None:
         """Offsets on the best models, and blends of them."""
         shortlist = sorted(self._best.values(), key=lambda one: -one[0])[:SHORTLIST]
-        scored = [judge.score(spec, self._scorer(spec, trust)) for _, spec in shortlist]
+        scored = [candidate_scorer.score(spec, self._scorer(spec, trust)) for _, spec in shortlist]
         offset = (0.0, 0.0)
         if log_true is not None and scored:  # without labels, an offset that suits the noisy validation misleads
             for of_model in scored:
-                self._values |= judge.offsets(of_model, log_true)
+                self._values |= candidate_scorer.offsets(of_model, log_true)
             rated = [(one, score_of(of)) for one, of in self._values.values() if one.c or one.gamma]
             best = max(rated, key=lambda pair: pair[1])[0]
             offset = best.c, best.gamma
-        self._values |= judge.blends(scored, log_true, offset)
+        self._values |= candidate_scorer.blends(scored, log_true, offset)
 
     def _choose(
         self,
-        judge: CandidateScorer,
+        candidate_scorer: CandidateScorer,
         noise: NoiseEstimate | None,
         trust: Trust | None,
         evidence: str,
@@ -221,7 +222,7 @@ class Search:
         by_name = {one.name: one for one in rated}
         popularity = by_name.get("popularity")
         choice = Choice(
-            chosen, by_name[best_plain(self._values)], self._without_denoising(chosen, by_name, judge),
+            chosen, by_name[best_plain(self._values)], self._without_denoising(chosen, by_name, candidate_scorer),
             None if popularity is None else popularity.score, reason, criterion,
             int((labels_of(self._split.train) != UNLABELLED).sum()), evidence, tried, planned,
             self._epochs, rated,
@@ -231,7 +232,9 @@ class Search:
         weighted = any(spec.weighted for spec in chosen.candidate.specs)
         return Selection(choice, self._given, noise, trust if weighted else None)
 
-    def _without_denoising(self, chosen: Rated, by_name: dict[str, Rated], judge: CandidateScorer) -> Rated | None:
+    def _without_denoising(
+        self, chosen: Rated, by_name: dict[str, Rated], candidate_scorer: CandidateScorer
+    ) -> Rated | None:
         """What was chosen without what it does about noise, where it does anything."""
         if not chosen.candidate.denoises:
             return None
@@ -240,7 +243,7 @@ class Search:
             return by_name[one.name]
         parts = [self._scorer(spec, None) for spec in one.specs]
         offset = Offset(one.gamma * log_popularity(self._split.train)) if one.gamma else None
-        of_users = judge.ndcg(judge.rank(Blend(parts, one.weights, offset)))
+        of_users = candidate_scorer.ndcg(candidate_scorer.rank(Blend(parts, one.weights, offset)))
         plain = self._values[best_plain(self._values)][1]
         return rate_one(one, of_users, plain, p_value=1.0)
 
@@ -272,7 +275,7 @@ class Search:
             with replacing(_lists_path(self._folder, spec)) as temporary:
                 save_file({"lists": lists}, temporary, metadata={"epochs": repr(epochs)})
 
-    def _read(self, spec: Spec, judge: CandidateScorer) -> tuple[np.ndarray, float] | None:
+    def _read(self, spec: Spec, candidate_scorer: CandidateScorer) -> tuple[np.ndarray, float] | None:
         if self._folder is None:
             return None
         try:
@@ -280,7 +283,7 @@ class Search:
                 lists, epochs = file.get_tensor("lists"), float(file.metadata()["epochs"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None  # missing or damaged: fitted again
-        return (lists, epochs) if judge.could_have_ranked(lists) else None
+        return (lists, epochs) if candidate_scorer.could_have_ranked(lists) else None
 
 
 def _lists_path(folder: Path, spec: Spec) -> Path:
@@ -296,7 +299,7 @@ def _weighted(spec: Spec) -> list[Spec]:
 
 def _with_strategies(spec: Spec) -> list[Spec]:
     """A model that is trained by gradients with T-CE and R-CE: for others trimming by loss has never helped."""
-    if not issubclass(MODELS[spec.model], Model):
+    if fits_itself(spec.model):
         return []
     plain = spec.without_denoising()
     return [

@@ -47,12 +47,12 @@ def merged_values(
     return merged_offsets, merged if kept == len(merged) else merged[:kept].copy()
 
 
-def places(codes: NDArray[np.integer[Any]], order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
+def positions_within(codes: NDArray[np.integer[Any]], order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
     """Of each row, how many with its code come before it in an order of all rows."""
     _refuse_outside(codes, n)
-    place = np.empty(len(codes), np.int32)
-    _place(codes, order, np.zeros(n, np.int32), place)
-    return place
+    position = np.empty(len(codes), np.int32)
+    _position_within(codes, order, np.zeros(n, np.int32), position)
+    return position
 
 
 def _refuse_outside(codes: NDArray[np.integer[Any]], n: int) -> None:
@@ -115,7 +115,7 @@ def _merge(offsets: Any, values: Any, others: Any, more: Any, merged_offsets: An
 
 
 @njit(cache=True, nogil=True)
-def _place(codes: Any, order: Any, seen: Any, place: Any) -> None:
+def _position_within(codes: Any, order: Any, seen: Any, position: Any) -> None:
     for row in order:
-        place[row] = seen[codes[row]]
+        position[row] = seen[codes[row]]
         seen[codes[row]] += 1

@@ -59,8 +59,8 @@ class CSR:
         starts, ends = self.offsets[known], self.offsets[known + 1] if self.n_users else self.offsets[known]
         counts = np.where(rows < 0, 0, ends - starts)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        places = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
-        return CSR(offsets, self.items[places], self.n_items)
+        positions = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
+        return CSR(offsets, self.items[positions], self.n_items)
 
     def emptied(self) -> CSR:
         """As many users, without items."""
@@ -107,8 +107,8 @@ class Interactions:
     def __len__(self) -> int:
         return len(self.users)
 
-    def total(self) -> int:
-        """The number of interactions on all ranks."""
+    def all_reduce_length(self) -> int:
+        """The number of interactions on all ranks, each of which has to ask."""
         return self.group.total(len(self))
 
     def index_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ def renumbered(data: Interactions) -> Interactions:
     if data.rows is None:
         return data
     last = int(data.rows[-1]) if len(data) else -1
-    n_bytes = 1 + int(data.group.joined(np.array([last])).max()) // 8
+    n_bytes = 1 + int(data.group.all_gather_joined(np.array([last])).max()) // 8
     own = np.zeros(n_bytes, np.uint8)
     np.bitwise_or.at(own, data.rows // 8, (1 << (data.rows % 8)).astype(np.uint8))
     taken = data.group.sum(own)  # a bit for each row; no row is on two ranks, so that the sum is what any of them has
@@ -51,10 +51,10 @@ def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generi
     if data.rows is None:
         yield column
         return
-    for start in range(0, data.total(), _AT_ONCE):
+    for start in range(0, data.all_reduce_length(), _AT_ONCE):
         low, high = np.searchsorted(data.rows, [start, start + _AT_ONCE])
-        order = np.argsort(data.group.joined(data.rows[low:high]))
-        yield data.group.joined(column[low:high])[order]
+        order = np.argsort(data.group.all_gather_joined(data.rows[low:high]))
+        yield data.group.all_gather_joined(column[low:high])[order]
 
 
 def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Communicator) -> NDArray[np.int64]:
@@ -62,7 +62,7 @@ def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Comm
     if group.size == 1:
         return ascending[n - 1]
     ends = ascending[[0, -1]] if len(ascending) else np.zeros(0, np.int64)
-    ends = group.joined(ends)
+    ends = group.all_gather_joined(ends)
     low, high = np.full(len(n), ends.min()), np.full(len(n), ends.max())
     while (low < high).any():
         middle = low + (high - low) // 2
@@ -71,11 +71,11 @@ def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Comm
     return low
 
 
-def distinct_ids(own: pl.Series, group: Communicator) -> pl.Series:
+def unique_ids(own: pl.Series, group: Communicator) -> pl.Series:
     """The ids that any rank has, each once, sorted, given those of this one; text where any rank has text."""
     if group.size == 1:
         return own
-    tables = [_from_bytes(table) for table in group.arrays(_as_bytes(own))]
+    tables = [_from_bytes(table) for table in group.all_gather_arrays(_as_bytes(own))]
     if any(table.dtype == pl.String for table in tables):
         tables = [table.cast(pl.String) for table in tables]
     return pl.concat(tables).unique().sort().alias("id")

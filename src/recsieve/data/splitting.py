@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.communicator import Communicator
-from recsieve.data.codes import blocks, places
+from recsieve.data.codes import blocks, positions_within
 from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import Interactions
 from recsieve.data.repeats import Merging
@@ -58,12 +58,12 @@ def split_interactions(
     """
     if how not in SPLITTERS:
         raise ConfigError(f"there is no split '{how}': {did_you_mean(how, SPLITTERS)}")
-    if data.total() == 0:
+    if data.all_reduce_length() == 0:
         raise DataError("there are no interactions to split: give at least one.")
     part = SPLITTERS[how](data, _shares(ratios), np.random.default_rng(seed))
     train, validation, test = (data.take(part == number) for number in (TRAIN, VALIDATION, TEST))
     for name, rows, ratio in (("validation", validation, ratios[1]), ("test", test, ratios[2])):
-        if ratio and not rows.total():
+        if ratio and not rows.all_reduce_length():
             logger.warning("the %s part of the split is empty: there are too few interactions", name)
     return numbered(Split.from_parts(train, validation, test))
 
@@ -166,16 +166,16 @@ def _shares(ratios: Sequence[float]) -> NDArray[np.float64]:
 
 def _random_per_user(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
     """Deal each user's interactions at random; parts have the right size on average, and within one for each user."""
-    order = _own_order(data, random.permutation(data.total()))
-    counts, place = data.user_counts(), places(data.users, order, data.n_users)
+    order = _own_order(data, random.permutation(data.all_reduce_length()))
+    counts, before = data.user_counts(), positions_within(data.users, order, data.n_users)
     start = random.random(data.n_users)
     part = np.empty(len(data), np.int8)
     for rows in blocks(len(data)):
         users = data.users[rows]
         # Where a user's n interactions stand between 0 and n; the random start gives small users their fair chance.
-        position = place[rows] + start[users]
+        position = before[rows] + start[users]
         part[rows] = np.searchsorted(_ends(shares), position / counts[users], side="right")
-        part[rows][(place[rows] == 0) | (counts[users] < FEWEST_TO_SPLIT)] = TRAIN
+        part[rows][(before[rows] == 0) | (counts[users] < FEWEST_TO_SPLIT)] = TRAIN
     return part
 
 
@@ -183,7 +183,7 @@ def _by_time(data: Interactions, shares: NDArray[np.float64], random: np.random.
     """Cut at two moments, so that nothing in an earlier part is later than anything in a later part."""
     times = np.sort(_times(data, "time"))
     # Rows up to the end of training and of validation.
-    ends = np.rint(np.cumsum(shares)[:2] * data.total()).astype(int)
+    ends = np.rint(np.cumsum(shares)[:2] * data.all_reduce_length()).astype(int)
     last_moments = nth_smallest(times, np.maximum(ends, 1), data.group)
     return np.searchsorted(last_moments, _times(data, "time"), side="left").astype(np.int8)
 
@@ -200,7 +200,7 @@ def _own_order(data: Interactions, order: NDArray[np.int64]) -> NDArray[np.int64
 def _leave_last_out(data: Interactions, shares: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int8]:
     """Each user's last interaction is for the test, the one before for validation."""
     order = np.argsort(_times(data, "leave-last-out"), kind="stable")
-    from_end = places(data.users, order[::-1], data.n_users)
+    from_end = positions_within(data.users, order[::-1], data.n_users)
     part = np.full(len(data), TRAIN, np.int8)
     for position, number in enumerate(number for number in (TEST, VALIDATION) if shares[number] > 0):
         part[from_end == position] = number

@@ -36,7 +36,7 @@ def fingerprint(data: Interactions) -> str:
     for name in ("users", "items", "false_positive", "weight", "time"):
         column = getattr(data, name)
         if column is not None:
-            digest.update(f"{name} {column.dtype.str} {data.total()} ".encode())
+            digest.update(f"{name} {column.dtype.str} {data.all_reduce_length()} ".encode())
             for some in column_in_order(data, name):
                 digest.update(np.ascontiguousarray(some).data)
     for name in ("user_ids", "item_ids"):

@@ -58,9 +58,9 @@ class DCF:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}, but it is a number of epochs: give 1 or more.")
         # By interaction, or by place in an epoch.
-        places = self.context.losses_per_positive if self.fidelity == "authors" else 1
-        self.epochs, self.place = 0, 0
-        n = self.context.n_interactions * places
+        positions = self.context.losses_per_positive if self.fidelity == "authors" else 1
+        self.epochs, self.position = 0, 0
+        n = self.context.n_interactions * positions
         self.sums, self.seen, self.kept, self.means = torch.zeros(4, n, dtype=torch.float64)
         self.relabelled = torch.zeros(self.context.n_interactions, dtype=torch.bool)
 
@@ -86,16 +86,16 @@ class DCF:
 
     def _as_released(self, batch: LossBatch) -> Tensor:
         n, t = len(batch.losses), self.epochs + 1
-        places = slice(self.place, self.place + n)
-        self.place += n
+        positions = slice(self.position, self.position + n)
+        self.position += n
         losses = damped(batch.losses) * (batch.labels > 0)
-        self.means[places] = (self.means[places] * t + losses) / (t + 1)  # each place comes once in an epoch
-        corrected = (self.means[places] - self._bounds(1 + self.kept[places])).clamp(min=0)
+        self.means[positions] = (self.means[positions] * t + losses) / (t + 1)  # each place comes once in an epoch
+        corrected = (self.means[positions] - self._bounds(1 + self.kept[positions])).clamp(min=0)
         rate = self.schedule.drop_rate(batch.step)
         n_drop = self.schedule.n_drop(batch.step, n, int((batch.labels > 0).sum()))
         n_kept_after_all = n - int((1 - self.relabel_ratio * rate) * n)
         ranking = corrected.argsort(descending=True, stable=True)
-        self.kept[places] += torch.ones(n, dtype=torch.float64).index_fill(0, ranking[:n_kept_after_all], 0.0)
+        self.kept[positions] += torch.ones(n, dtype=torch.float64).index_fill(0, ranking[:n_kept_after_all], 0.0)
         return torch.ones_like(batch.losses).index_fill(0, ranking[n_kept_after_all:n_drop], 0.0)
 
     def _bounds(self, kept: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class DCF:
 
     def end_epoch(self, memory: EpochMemory) -> NextEpoch | None:
         del memory  # it has means of losses, and here they are damped first
-        self.epochs, self.place = self.epochs + 1, 0
+        self.epochs, self.position = self.epochs + 1, 0
         if self.epochs % self.time_step == 0:
             for values in (self.sums, self.seen, self.kept, self.means):
                 values.zero_()
@@ -117,11 +117,11 @@ class DCF:
 
     def state_dict(self) -> dict[str, Any]:
         tensors = {name: getattr(self, name).clone() for name in _TENSORS}
-        return {"epochs": self.epochs, "place": self.place, **tensors}
+        return {"epochs": self.epochs, "position": self.position, **tensors}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        state = checked_memory(self.state_dict(), state, {"place": len(self.means) + 1})
-        self.epochs, self.place = state["epochs"], state["place"]
+        state = checked_memory(self.state_dict(), state, {"position": len(self.means) + 1})
+        self.epochs, self.position = state["epochs"], state["position"]
         for name in _TENSORS:
             setattr(self, name, state[name])
 

@@ -83,8 +83,8 @@ class EARD:
         keys, losses = torch.cat(self._keys), torch.cat(self._losses)
         self._forget()
         if self.epochs >= self.plain_epochs:
-            pairs, place = torch.unique(keys, return_inverse=True)
-            base = mean_by(midranks(-losses), place, len(pairs))  # a pair that was drawn twice has its mean
+            pairs, inverse = torch.unique(keys, return_inverse=True)
+            base = mean_by(midranks(-losses), inverse, len(pairs))  # a pair that was drawn twice has its mean
             users, items = keys // self.context.n_items, keys % self.context.n_items
             of_user, of_item = self._factors(losses, users), self._factors(losses, items)
             factors = of_user[pairs // self.context.n_items] * of_item[pairs % self.context.n_items]

@@ -44,9 +44,9 @@ def mean_by(values: Tensor, owners: Tensor, n: int) -> Tensor:
 
 def midranks(values: Tensor) -> Tensor:
     """How many values are smaller, and half of those that are equal, as a share: (rank − ½) / n, ties at their mean."""
-    _, place, counts = torch.unique(values, return_inverse=True, return_counts=True)
+    _, inverse, counts = torch.unique(values, return_inverse=True, return_counts=True)
     middle: Tensor = counts.cumsum(0) - counts / 2.0
-    return middle.double()[place] / max(len(values), 1)
+    return middle.double()[inverse] / max(len(values), 1)
 
 
 def rank_positions(values: Tensor) -> Tensor:

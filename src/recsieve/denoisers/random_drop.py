@@ -23,8 +23,8 @@ class RandomDrop(DropSchedule):
     seed: int = 0
 
     def weights(self, batch: LossBatch) -> Tensor:
-        places = torch.arange(len(batch.losses), device=batch.losses.device)
-        ids = places if batch.ids is None else batch.ids.long()
+        positions = torch.arange(len(batch.losses), device=batch.losses.device)
+        ids = positions if batch.ids is None else batch.ids.long()
         key = mix(mix(torch.tensor(self.seed)) + batch.step).to(ids.device)
         return self.drop_highest(mix(mix(ids) ^ key).double(), batch)
 

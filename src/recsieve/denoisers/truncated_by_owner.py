@@ -89,6 +89,6 @@ def _places_among_own(losses: Tensor, owners: Tensor, n_owners: int) -> Tensor:
     order = order[owners[order].argsort(stable=True)]  # owner by owner, each from its largest loss on
     counts = owners.bincount(minlength=n_owners)
     begins = counts.cumsum(0) - counts
-    places = torch.empty(len(losses), dtype=torch.float64)
-    places[order] = torch.arange(len(losses)).double() - begins[owners[order]] + 0.5
-    return places / counts[owners]
+    positions = torch.empty(len(losses), dtype=torch.float64)
+    positions[order] = torch.arange(len(losses)).double() - begins[owners[order]] + 0.5
+    return positions / counts[owners]

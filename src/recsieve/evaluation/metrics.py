@@ -64,16 +64,18 @@ def evaluate(
         false_positives = None
     shown = {k: np.zeros(relevant.n_items, np.int32) for k in ks}
     measured = []
-    most_users = int(group.joined(np.array([len(users)])).max())  # so that all ranks make the same calls
+    most_users = int(group.all_gather_joined(np.array([len(users)])).max())  # so that all ranks make the same calls
     at_least_once = max(most_users, 1)  # also without users, to name the metrics
     for some in blocks(at_least_once, max(MOST_PLACES // max(ks), 1)):
         top, _ = rank_items(model, users[some], max(ks), seen)
         measured.append(_measure(top, users[some], relevant, ks, false_positives, nothing_relevant))
         for k in ks:
             shown[k][top[:, :k][top[:, :k] >= 0]] = 1
-    users = group.joined(users)
+    users = group.all_gather_joined(users)
     order = np.argsort(users)
-    per_user = {name: group.joined(np.concatenate([some[name] for some in measured]))[order] for name in measured[0]}
+    per_user = {
+        name: group.all_gather_joined(np.concatenate([some[name] for some in measured]))[order] for name in measured[0]
+    }
     overall = {name: float(np.nanmean(values)) if len(values) else float("nan") for name, values in per_user.items()}
     for k in ks:
         overall[f"coverage@{k}"] = float((group.sum(shown[k]) > 0).sum() / relevant.n_items)

@@ -65,7 +65,7 @@ def rank_items(
     k = min(k, model.n_items)
     top, best = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
     seen = seen or CSR(np.zeros(model.n_users + 1, np.int64), np.zeros(0, np.int32), model.n_items)
-    mask, places = (seen, np.arange(len(users), dtype=np.int32)) if isinstance(seen, Mask) else (Mask(seen), users)
+    mask, positions = (seen, np.arange(len(users), dtype=np.int32)) if isinstance(seen, Mask) else (Mask(seen), users)
     here, rows = model.materialise(users)
 
     is_product = here.factors(torch.from_numpy(rows[:1].astype(np.int64))) is not None
@@ -76,7 +76,7 @@ def rank_items(
         for start, stop in _ranges(*bounds, score.n_users):
             found = _Found(stop - start, k)
             for first, scores in score(torch.from_numpy(rows[start:stop].astype(np.int64))):
-                found.look_through(scores, first, places[start:stop], mask)
+                found.look_through(scores, first, positions[start:stop], mask)
             _sort(*found.arrays, top[start:stop], best[start:stop])
             best[start:stop] += score.constant
 

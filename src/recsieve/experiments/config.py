@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from recsieve.checking import accepts, fits_itself, make_settings
+from recsieve.checking import accepts, make_settings
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.settings import (
     DEFAULT_STRATEGIES,
@@ -18,6 +18,7 @@ from recsieve.experiments.settings import (
     Noise,
     Strategy,
 )
+from recsieve.models import fits_itself
 from recsieve.settings import AUTO, Common, first_problem, is_loss, parse_criterion
 from recsieve.simulation.injection import MECHANISMS
 

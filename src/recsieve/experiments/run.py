@@ -151,7 +151,7 @@ def train_split(
                 run.discard_beginning()
             raise
         diverged = error  # what was selected before it is written all the same
-    evaluation = recommender.evaluate(split, ks) if split.test.total() else None
+    evaluation = recommender.evaluate(split, ks) if split.test.all_reduce_length() else None
     recommender.save_results(run)
     if not group.is_first:
         return RunResult(run.path, {})

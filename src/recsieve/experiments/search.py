@@ -15,7 +15,7 @@ from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, Trial, TrialState
 from pydantic import ValidationError
 
-from recsieve.checking import accepts, fits_itself, make_settings
+from recsieve.checking import accepts, make_settings
 from recsieve.data.splitting import Split
 from recsieve.denoisers import DENOISERS, SearchSpace
 from recsieve.errors import ConfigError, DivergedError, did_you_mean
@@ -23,8 +23,9 @@ from recsieve.experiments.config import shared_settings
 from recsieve.experiments.pool import Reporter, cached_split
 from recsieve.experiments.settings import TuningConfig
 from recsieve.experiments.space import flat, search_space, suggest
+from recsieve.models import fits_itself
 from recsieve.recommender import Recommender
-from recsieve.settings import first_problem
+from recsieve.settings import VALIDATION_LOSS, first_problem
 from recsieve.training import Event, Validated
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def make_tuning(values: dict[str, Any]) -> TuningConfig:
         config = TuningConfig(**values)
     except ValidationError as error:
         raise ConfigError(first_problem(error, TuningConfig)) from None
-    if config.select_by == "own-loss" and fits_itself(config.model):
+    if config.select_by == VALIDATION_LOSS and fits_itself(config.model):
         raise ConfigError(f"{config.model} has no validation loss: select by a metric such as 'ndcg@20'.")
     make_settings(common_settings(config))
     for name in config.strategies:

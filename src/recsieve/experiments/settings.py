@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from recsieve.experiments.source import DataSource
-from recsieve.settings import Common, Options, Positive, Rate, Settings
+from recsieve.settings import Common, Options, Positive, Rate, SelectBy, Settings
 
 NATURAL = "natural"  # the noise that the data has, known or not
 
@@ -26,7 +26,7 @@ class Strategy(BaseModel):
     model_options: Options = {}  # beside those of the comparison
     objective: str | None = None  # None: that of the comparison
     objective_options: Options = {}
-    select_by: str | None = None  # None: that of the comparison
+    select_by: SelectBy | None = None  # None: that of the comparison
 
 
 class Noise(BaseModel):

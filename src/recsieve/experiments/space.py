@@ -7,9 +7,8 @@ from typing import Any
 
 from optuna.trial import Trial
 
-from recsieve.checking import fits_itself
 from recsieve.denoisers import DENOISERS, Range, SearchSpace
-from recsieve.models import MODELS
+from recsieve.models import MODELS, fits_itself
 
 # Everybody's hyperparameter, so that a strategy cannot win by a learning rate that suits it better than the others.
 LEARNING_RATE = Range(3e-4, 1e-2)

@@ -22,7 +22,7 @@ from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Began, Event, Trained, Validated
 
 LOSSES = ("true_positive_loss", "false_positive_loss", "positive_loss", "negative_loss")
-CRITERIA = {"noisy": "validation/score", "clean": "validation/clean score", "own_loss": "validation/own loss",
+CRITERIA = {"noisy": "validation/score", "clean": "validation/clean score", "own_loss": "validation/loss",
             "test": "test/score"}  # fmt: skip
 
 Point = tuple[int, dict[str, float]]  # a step, and what was measured there

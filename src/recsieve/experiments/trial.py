@@ -27,7 +27,7 @@ from recsieve.experiments.run import check_same
 from recsieve.experiments.suspicion import detection_frame, make_memory
 from recsieve.models import Fitting, Scorer
 from recsieve.recommender import Recommender
-from recsieve.settings import TRIMMED, Settings, is_loss, parse_criterion, trimmed_share
+from recsieve.settings import TRIMMED, VALIDATION_LOSS, Settings, is_loss, parse_criterion, trimmed_share
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event
 
@@ -136,7 +136,7 @@ class Watch:
         self._most_users = most_users
         # A strategy that remembers training interactions knows none of validation: it is asked only where that selects.
         remembers = settings.denoiser in DENOISERS and hasattr(DENOISERS[settings.denoiser], "state_dict")
-        self._asks_own_loss = settings.select_by == "own-loss" or not remembers
+        self._asks_loss = settings.select_by == VALIDATION_LOSS or not remembers
         validation = split.validation
         self._noisy = validation.csr
         self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
@@ -145,17 +145,17 @@ class Watch:
 
     def __call__(self, fitting: Fitting) -> float:
         scores = self.look(fitting.scorer(), {"step": fitting.step, "epoch": fitting.step / fitting.steps_per_epoch})
-        if self._asks_own_loss:
+        if self._asks_loss:
             with suppress(ConfigError):  # a model that fits itself has none
                 scores["own_loss"] = fitting.validation_loss(self._split.validation)
-        if self._select_by == "own-loss":
+        if self._select_by == VALIDATION_LOSS:
             return -scores["own_loss"]
         if self._select_by.startswith(TRIMMED):
             return -fitting.trimmed_loss(self._split.validation, trimmed_share(self._select_by))
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
 
     def look(self, model: Scorer, where: Mapping[str, float]) -> dict[str, float]:
-        """Write down what a model scores, at some step and epoch; its own loss is for those who know it."""
+        """Write down what a model scores, at some step and epoch; its validation loss is for those who know it."""
         selecting, k, _ = parse_criterion(self._metric if is_loss(self._select_by) else self._select_by)
         noisy, clean = self._on_validation(model, f"{selecting}@{k}", k)
         scores = {"step": float(where["step"]), "epoch": where["epoch"], "noisy": noisy, "clean": clean}

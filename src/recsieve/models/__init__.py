@@ -38,6 +38,11 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
 )
 
 
+def fits_itself(name: str) -> bool:
+    """Whether a model has a way of its own to be fitted, and no use for a learning rate and an objective."""
+    return not issubclass(MODELS[name], Model)
+
+
 def fits_memory(name: str, n_items: int) -> bool:
     """Whether a model of so many items may be tried; one that says nothing of its memory may."""
     needed = getattr(MODELS[name], "memory", None)
@@ -64,5 +69,6 @@ __all__ = [
     "RP3Beta",
     "Run",
     "Scorer",
+    "fits_itself",
     "fits_memory",
 ]

@@ -81,8 +81,8 @@ class CDAE(Model):
         self.register_buffer("corruption_draw", seed)
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
-        distinct, place = users.unique(return_inverse=True)
-        hidden = self.encode(distinct)[place]  # (n, factors)
+        unique, inverse = users.unique(return_inverse=True)
+        hidden = self.encode(unique)[inverse]  # (n, factors)
         return (hidden * self.decoder(items)).sum(-1) + self.item_bias(items).squeeze(-1)
 
     def encode(self, users: Tensor) -> Tensor:

@@ -4,12 +4,17 @@ step."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
+from torch import Tensor
 
 from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
+from recsieve.denoisers import KeepAll
 from recsieve.errors import ConfigError
 from recsieve.models.learner import Fitting, Run
 from recsieve.models.scorer import Scorer
@@ -31,6 +36,27 @@ class ClosedForm(Fitting):
         if self._solved is None:
             self._solved = self._solve()
         return self._solved
+
+
+class Solved(ABC):
+    """A learner that solves its model in one step, and learns nothing from losses that a strategy could weigh."""
+
+    uses_seed: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, train: Interactions) -> Scorer:
+        """The fitted model."""
+
+    @abstractmethod
+    def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Scorer:
+        """The fitted model from its state, which comes from a file: what indexes memory is checked."""
+
+    def begin(self, split: Split, run: Run) -> ClosedForm:
+        require_one_process(run, type(self).__name__)
+        return ClosedForm(lambda: self.solve(split.train))
+
+    def accepts(self, denoiser: type) -> bool:
+        return denoiser is KeepAll
 
 
 def observed_weights(train: Interactions) -> csr_array:

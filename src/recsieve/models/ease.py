@@ -14,15 +14,13 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
-from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll, Range, SearchSpace
+from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.memory import free_memory, gigabytes
-from recsieve.models.closed_form import ClosedForm, observed_weights, require_one_process, weight_matrix
+from recsieve.models.closed_form import Solved, observed_weights, weight_matrix
 from recsieve.models.cost import INVERSE, product_seconds, ranking_seconds
 from recsieve.models.item_item import DenseItemScorer
 from recsieve.models.item_products import gram_matrix
-from recsieve.models.learner import Run
 from recsieve.models.state import checked
 
 LARGEST_L2 = 1e30  # the inverse of more is nothing in 32 bits
@@ -30,7 +28,7 @@ _PROFILES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"profiles": np.s
 
 
 @dataclass(frozen=True)
-class EASE:
+class EASE(Solved):
     """The linear map from each user's items to the others that errs least, B = 1 − P·diag(1/diag P) with
     P = (XᵀX + λ·1)⁻¹ (Steck, 2019).
 
@@ -39,7 +37,6 @@ class EASE:
     still tells what somebody likes. It takes items² × 8 bytes, and half as much more with weights on targets.
     """
 
-    uses_seed: ClassVar[bool] = False
     search_space: ClassVar[SearchSpace] = {"l2": Range(5, 5_000)}
     weight_options: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"weights": "targets"})
 
@@ -54,10 +51,6 @@ class EASE:
             )
         if self.weights not in _PROFILES:
             raise ConfigError(f"weights is '{self.weights}': give 'profiles' or 'targets'.")
-
-    def begin(self, split: Split, run: Run) -> ClosedForm:
-        require_one_process(run, "EASE")
-        return ClosedForm(lambda: self.solve(split.train))
 
     @staticmethod
     def memory(n_items: int) -> int:
@@ -75,9 +68,6 @@ class EASE:
         """The few options that `auto` tries, the default first."""
         usual = default_l2(weight_matrix(train))
         return [{}, {"l2": _rounded(usual / 5)}, {"l2": _rounded(usual * 5)}]
-
-    def accepts(self, denoiser: type) -> bool:
-        return denoiser is KeepAll
 
     def solve(self, train: Interactions) -> DenseItemScorer:
         """The weights of all items for all items, and the profiles that they are applied to."""

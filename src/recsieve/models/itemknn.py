@@ -11,14 +11,12 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
-from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll, Range, SearchSpace
+from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.closed_form import Solved, weight_matrix
 from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
-from recsieve.models.learner import Run
 from recsieve.models.state import checked_rows
 
 _K1, _B = 1.2, 0.75  # of BM25: how slowly a weight comes to its full effect, and what a long profile takes from it
@@ -28,14 +26,13 @@ SIMILARITIES = ("cosine", "bm25")
 
 
 @dataclass(frozen=True)
-class ItemKNN:
+class ItemKNN(Solved):
     """The score of an item is the sum of its similarities with those of its nearest `neighbours` that a user has.
 
     The similarity is the cosine of the items' columns of weights, as they are ("cosine") or weighed as words in
     documents ("bm25"), so that popular items and users who have a lot count less. 0 neighbours are all.
     """
 
-    uses_seed: ClassVar[bool] = False
     search_space: ClassVar[SearchSpace] = {"neighbours": Range(10, 1_000, whole=True), "similarity": SIMILARITIES}
 
     similarity: Literal["cosine", "bm25"] = "bm25"
@@ -48,10 +45,6 @@ class ItemKNN:
             )
         require_count(self.neighbours)
 
-    def begin(self, split: Split, run: Run) -> ClosedForm:
-        require_one_process(run, "itemknn")
-        return ClosedForm(lambda: self.solve(split.train))
-
     @staticmethod
     def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
         """About how long it takes to fit and validate."""
@@ -61,9 +54,6 @@ class ItemKNN:
     def grid(train: Interactions) -> list[dict[str, Any]]:
         """The few options that `auto` tries, the default first."""
         return [{}, {"neighbours": 50}, {"neighbours": 0}]
-
-    def accepts(self, denoiser: type) -> bool:
-        return denoiser is KeepAll
 
     def solve(self, train: Interactions) -> SparseItemScorer:
         """The nearest neighbours of each item."""

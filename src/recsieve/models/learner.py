@@ -92,6 +92,7 @@ class Learner(Protocol):
 
     - `search_space`, what `tune` looks through, by option;
     - `uses_seed = False`, where every seed gives the same model;
+    - `personal = False`, where everybody gets the same list: `auto` neither denoises nor blends it;
     - `grid(train)`, the few options that `auto` tries, the default first;
     - `seconds(train, training)`, about how long a fit with such training settings takes, for the plan of `auto`;
     - `memory(n_items)`, the bytes it takes at least: `auto` and comparisons leave out what does not fit;

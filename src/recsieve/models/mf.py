@@ -65,10 +65,10 @@ class MF(Model):
 
     def _kept(self, rows: Tensor, factors: int) -> Tensor:
         """What the numbers of vectors are multiplied by in this draw: 0, or 1 scaled up; items follow users."""
-        distinct, place = rows.unique(return_inverse=True)
-        keys = distinct.long()[:, None] * factors + torch.arange(factors, device=rows.device)
+        unique, inverse = rows.unique(return_inverse=True)
+        keys = unique.long()[:, None] * factors + torch.arange(factors, device=rows.device)
         kept = uniform(keys + self.dropout_draw * DRAW_FACTOR) >= self.dropout
-        return (kept / (1 - self.dropout))[place]
+        return (kept / (1 - self.dropout))[inverse]
 
     def penalty(self, batch: Batch) -> Tensor | None:
         return mean_squares(self.l2, batch, self.user(batch.users), self.item(batch.items)) if self.l2 > 0 else None

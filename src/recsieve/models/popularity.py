@@ -12,32 +12,22 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
-from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll
-from recsieve.models.closed_form import ClosedForm, require_one_process
+from recsieve.models.closed_form import Solved
 from recsieve.models.cost import ranking_seconds
-from recsieve.models.learner import Run
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked
 
 
 @dataclass(frozen=True)
-class Popularity:
+class Popularity(Solved):
     """The score of an item is the number of its interactions, or the sum of their weights."""
 
-    uses_seed: ClassVar[bool] = False
-
-    def begin(self, split: Split, run: Run) -> ClosedForm:
-        require_one_process(run, "popularity")
-        return ClosedForm(lambda: self.solve(split.train))
+    personal: ClassVar[bool] = False
 
     @staticmethod
     def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
         """About how long it takes to fit and validate."""
         return ranking_seconds(train)
-
-    def accepts(self, denoiser: type) -> bool:
-        return denoiser is KeepAll
 
     def solve(self, train: Interactions) -> PopularityScorer:
         """The sums over all interactions."""

@@ -12,27 +12,24 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from recsieve.data.interactions import Interactions
-from recsieve.data.splitting import Split
-from recsieve.denoisers import KeepAll, Range, SearchSpace
+from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.models.closed_form import ClosedForm, require_one_process, weight_matrix
+from recsieve.models.closed_form import Solved, weight_matrix
 from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
 from recsieve.models.itemknn import require_count
-from recsieve.models.learner import Run
 from recsieve.models.state import checked_rows
 
 
 @dataclass(frozen=True)
-class RP3Beta:
+class RP3Beta(Solved):
     """A walk from a user to an item of theirs, to a user who has it, to an item of that user (Paudel et al., 2017).
 
     The probability of each step is raised to the power `alpha`, and the end is divided by its popularity to the power
     `beta`. Of each item the `neighbours` from which most walks end there are kept; 0 is all.
     """
 
-    uses_seed: ClassVar[bool] = False
     search_space: ClassVar[SearchSpace] = {
         "alpha": Range(0.3, 2.0),
         "beta": Range(0.05, 1.2),
@@ -50,10 +47,6 @@ class RP3Beta:
             raise ConfigError(f"beta is {self.beta}, but it is a power of popularity: give 0 (none) or more, e.g. 0.5.")
         require_count(self.neighbours)
 
-    def begin(self, split: Split, run: Run) -> ClosedForm:
-        require_one_process(run, "rp3beta")
-        return ClosedForm(lambda: self.solve(split.train))
-
     @staticmethod
     def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
         """About how long it takes to fit and validate."""
@@ -63,9 +56,6 @@ class RP3Beta:
     def grid(train: Interactions) -> list[dict[str, Any]]:
         """The few options that `auto` tries, the default first."""
         return [{}, {"alpha": 0.8, "neighbours": 0}]
-
-    def accepts(self, denoiser: type) -> bool:
-        return denoiser is KeepAll
 
     def solve(self, train: Interactions) -> SparseItemScorer:
         """From where walks to each item begin."""

@@ -172,8 +172,8 @@ class Ranker:
             best = np.argsort(-parts, axis=1, kind="stable")[:, :most]
             everyone.append(
                 [
-                    [(int(profile.indices[place]), float(part[place])) for place in places if part[place] > 0]
-                    for part, places in zip(parts, best, strict=True)
+                    [(int(profile.indices[place]), float(part[place])) for place in positions if part[place] > 0]
+                    for part, positions in zip(parts, best, strict=True)
                 ]
             )
         return everyone

@@ -24,16 +24,16 @@ class Drawn(NamedTuple):
 class OwnRows:
     """Finds the rows of a rank's interactions in every epoch, from where each comes in the shuffled order."""
 
-    def __init__(self, data: Interactions, observed: CSR, negatives: int, *, by_user: bool) -> None:
-        self._data, self._observed, self._by_user = data, observed, by_user
+    def __init__(self, data: Interactions, observed: CSR, negatives: int, *, user_grouped: bool) -> None:
+        self._data, self._observed, self._user_grouped = data, observed, user_grouped
         has_room = observed.counts() < data.n_items
         self._lengths = np.where(has_room[data.users], 1 + negatives, 1)  # an interaction and its negatives
         # Over the users of all ranks: those of the others have no interactions here.
         periods = np.where(has_room, 1 + negatives, 1)
         self._user_lengths = data.group.sum(data.user_counts() * periods)
         self._user_periods = data.group.sum(np.where(data.user_counts() > 0, periods, 0))
-        self._rest = np.sort(data.group.joined(_rows(data)[~has_room[data.users]]))
-        self._n_groups, self._period = data.total() - len(self._rest), 1 + negatives
+        self._rest = np.sort(data.group.all_gather_joined(_rows(data)[~has_room[data.users]]))
+        self._n_groups, self._period = data.all_reduce_length() - len(self._rest), 1 + negatives
         self.n_without_negatives = len(self._rest)
         self.n_rows = int(self._user_lengths.sum())
         self._last: tuple[np.uint64, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
@@ -50,14 +50,14 @@ class OwnRows:
         own, within, positions = own[asked], within[asked], positions[asked]
         users, items = self._data.users[own], self._data.items[own].copy()
         counters = _rows(self._data)[own] * self._period + within
-        bits = _bits_at(positions, key) if self._by_user else _bits_of(counters, key)
+        bits = _bits_at(positions, key) if self._user_grouped else _bits_of(counters, key)
         observed = self._observed
         _fill_negatives(items, users, within, bits, observed.offsets, observed.items, observed.n_items)
         return Drawn(users, items, np.where(within == 0, own, -1), positions)
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first row of the epoch at or after each position that is an interaction's own, whoever has it."""
-        if self._by_user:
+        if self._user_grouped:
             order = self._user_order(key)
             return next_group(positions, np.cumsum(self._user_lengths[order]), self._user_periods[order])
         paired = self._n_groups * self._period
@@ -69,7 +69,7 @@ class OwnRows:
     def _shuffled(self, key: np.uint64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where own interactions begin in the epoch, ascending, and which they are."""
         if self._last is None or self._last[0] != key:
-            begins = self._begins_by_user(key) if self._by_user else self._begins(key)
+            begins = self._begins_user_grouped(key) if self._user_grouped else self._begins(key)
             order = np.argsort(begins)
             self._last = key, (begins[order], order)
         return self._last[1]
@@ -84,15 +84,15 @@ class OwnRows:
     def _without_negatives(self) -> NDArray[np.bool_]:
         return self._lengths < self._period
 
-    def _begins_by_user(self, key: np.uint64) -> NDArray[np.int64]:
+    def _begins_user_grouped(self, key: np.uint64) -> NDArray[np.int64]:
         lengths, users = self._user_lengths, self._data.users
         shuffled = self._user_order(key)
         of_user = np.zeros(len(lengths), np.int64)
         of_user[shuffled] = np.cumsum(lengths[shuffled]) - lengths[shuffled]
-        by_user = np.argsort(users, kind="stable")
+        order = np.argsort(users, kind="stable")
         counts = self._data.user_counts()
         before = np.empty(len(users), np.int64)  # interactions of the same user that come before
-        before[by_user] = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[by_user]]
+        before[order] = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[order]]
         return of_user[users] + before * self._lengths
 
 

@@ -39,7 +39,7 @@ class Batch:
     Of the layout "joint" a batch holds any rows of the epoch, in any order, and has no pairs.
 
     A batch holds the interactions whose own row falls into it, with all their negatives. Where a group shares the data
-    out, these are the rows of one rank, and `places` says where they stand among those of all, of which there are
+    out, these are the rows of one rank, and `positions` says where they stand among those of all, of which there are
     `n_all`.
     """
 
@@ -48,7 +48,7 @@ class Batch:
     labels: Tensor  # (n,) float32: 1 observed (or what its label says), 0 negative
     ids: Tensor  # (n,) int64
     weights: Tensor | None = None  # (n,) float32, given with the data; 1 for a negative
-    places: Tensor | None = None  # (n,) int64, ascending; None: all are here
+    positions: Tensor | None = None  # (n,) int64, ascending; None: all are here
     n_all: int = 0
 
     def __len__(self) -> int:
@@ -77,12 +77,12 @@ class Chunk:
 
     def batches(self) -> Iterator[Batch]:
         """The batches one by one; a rank may have no rows of some."""
-        places = self.rows.places
-        ends = self.bounds if places is None else np.searchsorted(places.numpy(), self.bounds)
+        positions = self.rows.positions
+        ends = self.bounds if positions is None else np.searchsorted(positions.numpy(), self.bounds)
         for (start, stop), (first, last) in zip(pairwise(ends), pairwise(self.bounds), strict=True):
             part = self.rows.take(slice(start, stop))
-            if part.places is not None:
-                part = replace(part, places=part.places - int(first), n_all=int(last - first))
+            if part.positions is not None:
+                part = replace(part, positions=part.positions - int(first), n_all=int(last - first))
             yield part
 
 
@@ -102,7 +102,7 @@ class Sampler:
         layout: Layout = "interactions",
         labels: NDArray[np.float32] | None = None,  # (interactions,); 1 for each where left out
     ) -> None:
-        if data.total() == 0:
+        if data.all_reduce_length() == 0:
             raise DataError("there are no interactions to draw batches from: give at least one.")
         if layout == "joint" and data.rows is not None:
             raise ConfigError("fidelity is 'authors', whose batches one process draws: start it without torchrun.")
@@ -111,7 +111,9 @@ class Sampler:
         self._labels, self._weights = labels, data.weight
         # Never joined: an epoch that is left in the middle ends when it is garbage, and nothing may wait there.
         self._other_core = ThreadPoolExecutor(1)
-        self._own = None if data.rows is None else OwnRows(data, self._observed, negatives, by_user=layout == "users")
+        self._own = (
+            None if data.rows is None else OwnRows(data, self._observed, negatives, user_grouped=layout == "users")
+        )
         self.choose(None)
         self.without_negatives = len(self._rest) if self._own is None else self._own.n_without_negatives
         self._all_rows = self.rows_per_epoch
@@ -132,7 +134,7 @@ class Sampler:
         self._epoch_data, self._rest = data, np.flatnonzero(~has_room)
         self._sources = np.flatnonzero(has_room) if len(self._rest) else self._rest  # empty: all of them
         shuffles_users = self._layout == "users" and self._own is None
-        self._by_user = _ByUser(data, self._observed, self._negatives) if shuffles_users else None
+        self._user_grouped = _UserGrouped(data, self._observed, self._negatives) if shuffles_users else None
 
     def relabel(self, labels: NDArray[np.float32] | None, weights: NDArray[np.float32] | None) -> None:
         """Give interactions other labels, or weights beside those that came with the data; None leaves them."""
@@ -162,8 +164,8 @@ class Sampler:
         even = np.arange(self.steps_per_epoch(batch_size), dtype=np.int64) * batch_size
         if self._own is not None:
             starts = self._own.group_starts(self._key(epoch), even)
-        elif self._by_user is not None:
-            starts = self._by_user.group_starts(self._key(epoch), even)
+        elif self._user_grouped is not None:
+            starts = self._user_grouped.group_starts(self._key(epoch), even)
         elif self._layout == "joint":
             starts = even
         else:
@@ -198,7 +200,7 @@ class Sampler:
         drawn = self._own.draw(key, start, stop)
         rows = self._batch(drawn.users, drawn.items, drawn.interactions)
         ids = torch.from_numpy(self._data.ids_of(drawn.interactions))
-        return replace(rows, ids=ids, places=torch.from_numpy(drawn.positions - start), n_all=int(stop - start))
+        return replace(rows, ids=ids, positions=torch.from_numpy(drawn.positions - start), n_all=int(stop - start))
 
     def _key(self, epoch: int) -> np.uint64:
         return np.uint64(np.random.SeedSequence([self._seed, epoch]).generate_state(1, np.uint64)[0])
@@ -217,22 +219,22 @@ class Sampler:
         n = stop - start
         users, items, ids = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
         data, observed = self._epoch_data, self._observed
-        if self._by_user is None:
+        if self._user_grouped is None:
             draw = draw_joint if self._layout == "joint" else _draw
             draw(
                 users, items, ids, start, key, data.users, data.items, self._sources, self._rest,
                 self._negatives, observed.offsets, observed.items, observed.n_items,
             )  # fmt: skip
         else:
-            order, ends, rows, offsets = self._by_user.shuffled(key)
-            _draw_by_user(
+            order, ends, rows, offsets = self._user_grouped.shuffled(key)
+            _draw_user_grouped(
                 users, items, ids, start, key, order, ends, rows, offsets, data.items,
                 observed.offsets, observed.items, observed.n_items,
             )  # fmt: skip
         return users, items, ids
 
 
-class _ByUser:
+class _UserGrouped:
     """Where the rows of each user are, and how many an epoch has of them."""
 
     def __init__(self, data: Interactions, observed: CSR, negatives: int) -> None:
@@ -294,7 +296,7 @@ def _rows_at(start, n, key, n_groups, period, sources, rest):
 
 
 @njit(nogil=True, cache=True)
-def _draw_by_user(
+def _draw_user_grouped(
     users, items, ids, start, key, order, ends, rows, row_offsets, data_items, offsets, observed, n_items
 ):
     place = np.searchsorted(ends, start, side="right")

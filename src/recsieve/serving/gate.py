@@ -64,8 +64,8 @@ class Counts:
 class Gate:
     """Lets through what is small enough, meant for this host and has the token; counts and logs all of it.
 
-    On a loopback address without a token, only requests to a loopback name are answered, so that no page of a stranger
-    that a browser shows can ask by a name of its own.
+    On a loopback address without a token, only requests to a loopback name are answered, so that no page of another
+    site that a browser shows can ask by a name of its own.
     """
 
     def __init__(self, app: Any, *, token: str | None, loopback: bool, counts: Counts, paths: set[str]) -> None:

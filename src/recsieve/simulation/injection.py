@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CLEAN, CSR, NOISY, Interactions
 from recsieve.errors import ConfigError, DataError, did_you_mean
 from recsieve.simulation.allocation import spread
-from recsieve.simulation.pairs import distinct, outside
+from recsieve.simulation.pairs import outside, unique_pairs
 
 MECHANISMS = ("uniform", "popular", "disliked")
 # After so many rounds of drawing blindly, the few users who have met almost everything are served one by one.
@@ -81,9 +81,9 @@ def _draw_new(
     missing = quota
     for _ in range(ROUNDS):
         drawn = outside(_draw_blindly(missing, weights, rng), taken)
-        added = distinct(np.concatenate([added, drawn]))
+        added = unique_pairs(np.concatenate([added, drawn]))
         missing = quota - np.bincount(added // len(weights), minlength=len(quota))
-    taken = distinct(np.concatenate([taken, added]))
+    taken = unique_pairs(np.concatenate([taken, added]))
     rest = [_draw_from_the_rest(int(user), missing[user], weights, taken, rng) for user in np.flatnonzero(missing)]
     return np.concatenate([added, *rest])
 

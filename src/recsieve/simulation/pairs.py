@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def unique_pairs(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sort pairs, each once; np.unique hashes, which is many times slower on millions of them."""
     pairs = np.sort(pairs)
     return pairs[np.diff(pairs, prepend=-1) > 0]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from recsieve.errors import ConfigError
 from recsieve.simulation.allocation import spread
 from recsieve.simulation.config import MECHANISMS, WorldConfig, demo_world, like
-from recsieve.simulation.pairs import distinct
+from recsieve.simulation.pairs import unique_pairs
 from recsieve.simulation.world import PARTS, Truth, World, names, write_world
 
 __all__ = ["Truth", "World", "WorldConfig", "demo_world", "like", "simulate", "write_world"]
@@ -83,12 +83,12 @@ def _show(
     per_topic = rng.multinomial(SHOWN_PER_CLICK * activity, shares)  # (users, topics)
     users = np.repeat(np.arange(config.n_users), per_topic.sum(axis=1))
     topics = np.repeat(np.tile(np.arange(config.n_topics), config.n_users), per_topic.ravel())
-    pairs = distinct(users * config.n_items + _draw_items(truth, topics, rng))
+    pairs = unique_pairs(users * config.n_items + _draw_items(truth, topics, rng))
     # Who has seen too little browses the catalogue. At least half of it is new to them, so this ends soon.
     while (missing := activity - np.bincount(pairs // config.n_items, minlength=config.n_users)).max() > 0:
         users = np.repeat(np.arange(config.n_users), 4 * missing.clip(min=0))
         browsed = users * config.n_items + rng.integers(config.n_items, size=len(users))
-        pairs = distinct(np.concatenate([pairs, browsed]))
+        pairs = unique_pairs(np.concatenate([pairs, browsed]))
     return pairs
 
 

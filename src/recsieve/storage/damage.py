@@ -15,7 +15,7 @@ from recsieve.errors import RecsieveError, RunError
 def reading(path: Path, what: str = "of recsieve", advice: str = "train anew in another folder") -> Iterator[None]:
     """Tell whatever goes wrong with the contents of a file, or of a folder, in one line that names it.
 
-    A stranger's file can make a library raise anything, so no list of exceptions would be long enough.
+    An untrusted file can make a library raise anything, so no list of exceptions would be long enough.
     """
     try:
         yield

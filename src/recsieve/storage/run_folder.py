@@ -1,6 +1,6 @@
 """The files of a run: what they are called, how they are written, and how a damaged one is told.
 
-Nothing here is pickled or executed: a run folder from a stranger is safe to open.
+Nothing here is pickled or executed: a run folder from an untrusted source is safe to open.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RunFolder:
         self.metrics = self.path / "metrics.json"
         self.history = self.path / "history.parquet"
         self.model = self.path / "model.safetensors"
-        self.offset = self.path / "offset.safetensors"  # only where scores are shifted when ranking
+        self.offset = self.path / "offset.safetensors"  # only where scores have an offset when ranking
         self.final = self.path / "final.safetensors"  # fitted on the whole log: for use, not for tests
         self.trust = self.path / "trust.safetensors"  # 1 − P of each interaction, where models count by it
         self.ids = self.path / "ids.parquet"

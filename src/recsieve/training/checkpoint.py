@@ -1,6 +1,6 @@
 """A checkpoint: one file that holds all that decides how a training goes on, replaced in one step.
 
-It is a safetensors file: the tensors as they are, everything else as JSON in its header. Opening one from a stranger
+It is a safetensors file: the tensors as they are, everything else as JSON in its header. Opening an untrusted one
 executes nothing.
 """
 

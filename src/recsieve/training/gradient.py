@@ -61,7 +61,7 @@ class GradientFitting(Fitting):
         denoiser = make_denoiser(replace(context, fidelity=plan.fidelity))
         self.loss = DenoisedLoss(denoiser, objective, data.group)  # who shares the data shares the batches
         if hasattr(denoiser, "end_epoch"):
-            self.loss.memory = EpochMemory(data.total())
+            self.loss.memory = EpochMemory(data.all_reduce_length())
         self.memory = None if memory is None else _emptied(memory, len(data))
         self.sampler.relabel(learned_labels(model, denoiser, data), None)
         _tell_of_pairs(objective, self.sampler, model, denoiser, data)
@@ -275,7 +275,9 @@ def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: in
     clean = None
     if data.group.size == 1 and data.false_positive is not None:
         clean = torch.from_numpy(data.false_positive == CLEAN)
-    return Context(data.n_users, data.n_items, data.total(), popularity, steps_per_epoch, losses_per_positive, clean)
+    return Context(
+        data.n_users, data.n_items, data.all_reduce_length(), popularity, steps_per_epoch, losses_per_positive, clean
+    )
 
 
 def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDArray[np.float32] | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.codes import BLOCK_ROWS, blocks
-from recsieve.data.sharing import distinct_ids
+from recsieve.data.sharing import unique_ids
 from recsieve.errors import DataError
 
 # The catalogue of the authors' files is every number up to the largest id: beyond this it would not fit in memory.
@@ -46,22 +46,22 @@ def text_numbered() -> pl.DataType:
 
 def encode_ids(ids: pl.Series, group: Communicator = SINGLE_PROCESS) -> tuple[NDArray[np.int32], pl.Series]:
     """Number the distinct ids of all ranks in their order: the code of each row, and the id of each code."""
-    table = distinct_ids(sorted_ids(ids), group)
+    table = unique_ids(sorted_ids(ids), group)
     return codes_in(table, ids), table
 
 
 def sorted_ids(ids: pl.Series) -> pl.Series:
     """The distinct ids in their order, as Int64 or String."""
-    distinct = ids.unique()
-    return (distinct.cast(pl.String) if ids.dtype == text_numbered() else distinct).sort().alias("id")
+    unique = ids.unique()
+    return (unique.cast(pl.String) if ids.dtype == text_numbered() else unique).sort().alias("id")
 
 
 def codes_in(table: pl.Series, ids: pl.Series) -> NDArray[np.int32]:
     """Where each of the ids stands in a table that has them all."""
     if ids.dtype == text_numbered():
-        distinct = ids.unique()
-        code_of = np.zeros(int(distinct.to_physical().max() or 0) + 1, np.int32)  # type: ignore[arg-type]
-        code_of[distinct.to_physical().to_numpy()] = codes_in(table, distinct.cast(pl.String))
+        unique = ids.unique()
+        code_of = np.zeros(int(unique.to_physical().max() or 0) + 1, np.int32)  # type: ignore[arg-type]
+        code_of[unique.to_physical().to_numpy()] = codes_in(table, unique.cast(pl.String))
         return _by_block(ids.to_physical(), BLOCK_ROWS, lambda numbers: code_of[numbers.to_numpy()])
     # A join with the distinct ids is several times faster than ranking all rows (0.7 s against 3 s for 5M strings).
     codes = pl.DataFrame({"id": table, "code": pl.int_range(len(table), dtype=pl.Int32, eager=True)})
@@ -89,7 +89,7 @@ def ids_as_codes(
             f"the {what} ids of files named .rating or .negative are integers from 0 to {LARGEST_OWN_CODE:,}, "
             "but there are others: give such data as CSV or Parquet."
         )
-    n_ids = 1 + int(group.joined(np.array([largest], np.int64)).max())
+    n_ids = 1 + int(group.all_gather_joined(np.array([largest], np.int64)).max())
     table = pl.Series("id", np.arange(n_ids))
     return ids.cast(pl.Int32).to_numpy(), table
 

@@ -134,10 +134,10 @@ def _interactions(parts: Iterable[pl.DataFrame]) -> Interactions:
 
 def _dense_codes(column: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
     """Codes in the order of the ids, which are integers if all of them are."""
-    distinct = column.unique()
-    ids = as_ids(distinct.cast(pl.String).alias("id"), f"the {column.name}", from_text=True)
+    unique = column.unique()
+    ids = as_ids(unique.cast(pl.String).alias("id"), f"the {column.name}", from_text=True)
     order = ids.arg_sort()
-    numbers = distinct.to_physical().gather(order).to_numpy()
+    numbers = unique.to_physical().gather(order).to_numpy()
     codes = np.zeros(int(numbers.max()) + 1, np.int32)
     codes[numbers] = np.arange(len(numbers), dtype=np.int32)
     return codes[column.to_physical().to_numpy()], ids.gather(order)

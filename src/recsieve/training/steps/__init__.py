@@ -1,4 +1,4 @@
-"""The ways to make a training step, which give the same numbers to rounding."""
+"""The ways to make a training step, which differ in how they round."""
 
 from __future__ import annotations
 

@@ -41,5 +41,5 @@ def weigh_batch(model: Model, loss: DenoisedLoss, batch: Batch, *, with_ids: boo
     of = batch if losses.rows is None else batch.take(losses.rows)
     return loss.weigh(
         losses, of.labels, users=of.users, items=of.items, ids=of.ids if with_ids else None, sample_weights=of.weights,
-        places=of.places, n_all=of.n_all,
+        positions=of.positions, n_all=of.n_all,
     )  # fmt: skip

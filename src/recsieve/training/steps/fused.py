@@ -89,7 +89,7 @@ class FusedStep(Stepper):
         if self.is_built_in:
             return given_weights(batch, only_liked=self.loss.objective.pairwise)
         about = LossBatch(torch.from_numpy(losses), batch.labels, self.loss.step, batch.users, batch.items, batch.ids)
-        return self.loss.judge(about, batch.weights).numpy()
+        return self.loss.weights_of(about, batch.weights).numpy()
 
     @property
     def learning_rate(self) -> float:

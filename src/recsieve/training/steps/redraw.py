@@ -51,13 +51,15 @@ class Redraw(Stepper):
     def draw(self, users: NDArray[np.int32], k: int, random: np.random.Generator) -> Tensor:
         """k interactions of each user: none twice where there are as many, else with replacement (n, k)."""
         counts, numbers = self._counts[users], random.random((len(users), k))
-        places = np.zeros((len(users), k), np.int64)
+        positions = np.zeros((len(users), k), np.int64)
         for j in range(k):  # Floyd's way to draw without replacement, for all users at once
             last = counts - k + j
             place = (numbers[:, j] * (last + 1)).astype(np.int64)
-            taken = (places[:, :j] == place[:, None]).any(1)
-            places[:, j] = np.where(counts < k, (numbers[:, j] * counts).astype(np.int64), np.where(taken, last, place))
-        return torch.from_numpy(self._by_user[self._begins[users][:, None] + places])
+            taken = (positions[:, :j] == place[:, None]).any(1)
+            positions[:, j] = np.where(
+                counts < k, (numbers[:, j] * counts).astype(np.int64), np.where(taken, last, place)
+            )
+        return torch.from_numpy(self._by_user[self._begins[users][:, None] + positions])
 
     def losses(self, batch: Batch, heads: Tensor, candidates: Tensor) -> Tensor:
         """The loss of each candidate with the negatives of its row (n, k); NaN where there is none."""
