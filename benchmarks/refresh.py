@@ -24,7 +24,6 @@ from recsieve.data.reading.formats import read_interactions
 from recsieve.data.splitting import split_interactions
 from recsieve.evaluation import evaluate
 
-REQUIRED_SHARE, REQUIRED_TIME = 0.98, 0.25
 K = 20
 
 

@@ -265,6 +265,13 @@ def test_fidelity_counts_and_rounds_as_the_authors_code():
         torch.testing.assert_close(loss(logits, labels), (kept * losses).sum() / kept.sum())
 
 
+@pytest.mark.parametrize("kind", [*TRUNCATED, *REWEIGHTED])
+def test_every_loss_has_the_defaults_and_the_fidelity_of_its_strategy(kind):
+    strategy = Truncated if kind in TRUNCATED else Reweighted
+    assert kind().denoiser == strategy()
+    assert kind(fidelity="authors").denoiser == strategy(fidelity="authors")
+
+
 def test_a_strategy_may_divide_by_the_batch():
     class Halves:
         divides_by = "batch"

@@ -10,7 +10,6 @@ from research.paper.data_sets import DataSet
 from research.paper.runs import VALIDATIONS, Options, Records, RunSpec, grid, mean_over_seeds
 
 MODELS = ("gmf",)
-MOMENTS = 4
 
 
 def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:

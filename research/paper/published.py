@@ -152,9 +152,3 @@ def improvement(values: Mapping[str, Sequence[float]], method: str) -> float:
     """The mean relative change of a method's metrics against those of CE, in percent."""
     plain, other = np.array(values["CE"]), np.array(values[method])
     return float(((other - plain) / plain).mean() * 100)
-
-
-def published_improvement(model: str, method: str) -> float:
-    """The last column of Table 3, worked out from its cells."""
-    cells = TABLE3.values()
-    return float(np.mean([improvement(data[model], method) for data in cells]))

@@ -33,7 +33,7 @@ from recsieve.evaluation.significance import compare_paired, verdict
 from recsieve.experiments.config import ComparisonConfig, read_config
 from recsieve.experiments.pool import Progress, Reporter, run_all
 from recsieve.experiments.run import DataSource
-from recsieve.experiments.study import how_made, load_split, write_result
+from recsieve.experiments.study import how_made, require_split, write_result
 from recsieve.recommender import Recommender
 
 LABELLED, CONTROL = "5 % labels", "popularity control"
@@ -62,7 +62,7 @@ class AutoStudy(BaseModel):
         return Recommender(denoiser_options=dict(options), seed=seed, **given)
 
     def load(self) -> Split:
-        return load_split(self.data, None, ("train", "validation", "test"), "auto is tried")
+        return require_split(self.data, None, ("train", "validation", "test"), "auto is tried")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from recsieve.data.splitting import Split
 from recsieve.experiments.config import read_config
-from recsieve.experiments.study import how_made, load_split, write_result
+from recsieve.experiments.study import how_made, require_split, write_result
 from recsieve.recommender import Recommender
 from recsieve.settings import Settings, parse_duration
 
@@ -52,7 +52,7 @@ def add_run(path: Path, run: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     config, out, budget = sys.argv[1:4]
-    split = load_split(
+    split = require_split(
         read_config(Path(config)).data, None, ("train", "validation", "test"), "what time buys is measured"
     )
     add_run(Path(out), run_budget(split, budget, " ".join(["python -m research.studies.budget", *sys.argv[1:]])))

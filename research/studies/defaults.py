@@ -22,7 +22,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.experiments.config import read_config
 from recsieve.experiments.source import DataSource
-from recsieve.experiments.study import how_made, load_split, write_result
+from recsieve.experiments.study import how_made, require_split, write_result
 from recsieve.models.closed_form import weight_matrix
 from recsieve.models.ease import default_l2
 from recsieve.models.ials import IALS
@@ -84,7 +84,7 @@ def score(split: Split, model: str, options: Mapping[str, Any], seed: int) -> fl
 def study(name: str, data: DataSource | None, command: str) -> dict[str, Any]:
     """Every rule of every model on one data set."""
     started, config = time.perf_counter(), DefaultsStudy(data=data)
-    split = load_split(data, None, ("train", "validation"), "defaults are judged")
+    split = require_split(data, None, ("train", "validation"), "defaults are judged")
     scores: dict[str, dict[str, float]] = {}
     for model, rules in RULES.items():
         scores[model] = {words: score(split, model, rule(split.train), config.seed) for words, rule in rules.items()}

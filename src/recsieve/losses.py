@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -185,7 +185,7 @@ def gather_batch(
     else:
         present = columns.new_zeros(n_all, 1 + columns.shape[1])
         present[positions, 0], present[positions, 1:] = 1.0, columns
-        group.all_reduce(present)  # no place is on two ranks; a negative may have no loss of its own
+        group.all_reduce(present)  # no position is on two ranks; a negative may have no loss of its own
         taken = present[:, 0] > 0
         gathered, own = present[taken, 1:], (taken.cumsum(0) - 1)[positions]
     rest = iter(gathered.unbind(dim=1))
@@ -194,77 +194,98 @@ def gather_batch(
     return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
 
 
-class TruncatedBCE(DenoisedLoss):
-    """Cross-entropy that drops the largest-loss positives of each batch, at a growing rate (T-CE)."""
+class TruncatedLoss(DenoisedLoss):
+    """What losses share that drop the largest-loss positives of each batch, at a growing rate, as `Truncated` does."""
+
+    kind: ClassVar[type[Objective]]
 
     def __init__(
         self,
-        max_drop_rate: float = 0.2,
-        ramp_steps: int = 30_000,
-        fidelity: Fidelity = "paper",
-        exponent: float = 1.0,
+        max_drop_rate: float = Truncated.max_drop_rate,
+        ramp_steps: int = Truncated.ramp_steps,
+        fidelity: Fidelity = Truncated.fidelity,
+        exponent: float = Truncated.exponent,
     ) -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity, exponent), BCE())
+        super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity, exponent), self.kind())
 
 
-class ReweightedBCE(DenoisedLoss):
+class ReweightedLoss(DenoisedLoss):
+    """What losses share in which a large-loss interaction counts less, as `Reweighted` has it."""
+
+    kind: ClassVar[type[Objective]]
+
+    def __init__(self, beta: float = Reweighted.beta, fidelity: Fidelity = Reweighted.fidelity) -> None:
+        super().__init__(Reweighted(beta, fidelity), self.kind())
+
+
+class TruncatedBCE(TruncatedLoss):
+    """Cross-entropy that drops the largest-loss positives of each batch, at a growing rate (T-CE)."""
+
+    kind = BCE
+
+
+class ReweightedBCE(ReweightedLoss):
     """Cross-entropy in which a large-loss interaction counts less (R-CE)."""
 
-    def __init__(self, beta: float = 0.2, fidelity: Fidelity = "paper") -> None:
-        super().__init__(Reweighted(beta, fidelity), BCE())
+    kind = BCE
 
 
-class TruncatedSquare(DenoisedLoss):
+class TruncatedSquare(TruncatedLoss):
     """Squared error that drops the largest-loss positives of each batch, at a growing rate."""
 
-    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps), Square())
+    kind = Square
 
 
-class ReweightedSquare(DenoisedLoss):
+class ReweightedSquare(ReweightedLoss):
     """Squared error in which a large-loss interaction counts less."""
 
-    def __init__(self, beta: float = 0.2) -> None:
-        super().__init__(Reweighted(beta), Square())
+    kind = Square
 
 
-class TruncatedHinge(DenoisedLoss):
+class TruncatedHinge(TruncatedLoss):
     """Hinge loss that drops the largest-loss positives of each batch, at a growing rate."""
 
-    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps), Hinge())
+    kind = Hinge
 
 
-class ReweightedHinge(DenoisedLoss):
+class ReweightedHinge(ReweightedLoss):
     """Hinge loss in which a large-loss interaction counts less."""
 
-    def __init__(self, beta: float = 0.2) -> None:
-        super().__init__(Reweighted(beta), Hinge())
+    kind = Hinge
 
 
-class TruncatedBPR(DenoisedLoss):
+class TruncatedBPR(TruncatedLoss):
     """BPR that drops the positives with the largest losses of each batch, at a growing rate."""
 
-    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000) -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps), BPR())
+    kind = BPR
 
 
-class ReweightedBPR(DenoisedLoss):
+class ReweightedBPR(ReweightedLoss):
     """BPR in which a positive with a large loss counts less."""
 
-    def __init__(self, beta: float = 0.2) -> None:
-        super().__init__(Reweighted(beta), BPR())
+    kind = BPR
 
 
 class TruncatedSoftmax(DenoisedLoss):
     """Sampled softmax that drops the positives with the largest losses of each batch, at a growing rate."""
 
-    def __init__(self, max_drop_rate: float = 0.2, ramp_steps: int = 30_000, temperature: float = 1.0) -> None:
-        super().__init__(Truncated(max_drop_rate, ramp_steps), Softmax(temperature))
+    def __init__(
+        self,
+        max_drop_rate: float = Truncated.max_drop_rate,
+        ramp_steps: int = Truncated.ramp_steps,
+        temperature: float = Softmax.temperature,
+        fidelity: Fidelity = Truncated.fidelity,
+    ) -> None:
+        super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity), Softmax(temperature))
 
 
 class ReweightedSoftmax(DenoisedLoss):
     """Sampled softmax in which a positive with a large loss counts less."""
 
-    def __init__(self, beta: float = 0.2, temperature: float = 1.0) -> None:
-        super().__init__(Reweighted(beta), Softmax(temperature))
+    def __init__(
+        self,
+        beta: float = Reweighted.beta,
+        temperature: float = Softmax.temperature,
+        fidelity: Fidelity = Reweighted.fidelity,
+    ) -> None:
+        super().__init__(Reweighted(beta, fidelity), Softmax(temperature))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import polars as pl
 from recsieve.data.splitting import Split
 from recsieve.display import Displayed, Shown
 from recsieve.experiments.compare import run_comparison
-from recsieve.experiments.config import ComparisonConfig, make_config
+from recsieve.experiments.config import ComparisonConfig, Noise, Strategy, make_config
 from recsieve.experiments.pool import Progress, Started
 from recsieve.experiments.run import DataSource
 from recsieve.experiments.search import TuningConfig, make_tuning
@@ -21,6 +22,7 @@ from recsieve.progress import Advanced
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.comparison_tables import summary_rows
 from recsieve.reporting.tuning import best_rows, write_tuning_page
+from recsieve.settings import Engine
 from recsieve.storage.run_folder import RunFolder
 
 
@@ -67,19 +69,49 @@ def compare(
     false_positive: str | None = None,
     progress: Progress | None = None,
     log: str | None = None,
-    **options: Any,
+    models: Sequence[str] | None = None,
+    model_options: Mapping[str, Mapping[str, int | float | str]] | None = None,
+    strategies: Mapping[str, Strategy | Mapping[str, Any]] | None = None,
+    plain_models: Sequence[str] | None = None,
+    noise: Sequence[Noise | Mapping[str, Any]] | None = None,
+    seeds: int | None = None,
+    metric: str | None = None,
+    objective: str | None = None,
+    objective_options: Mapping[str, int | float | str] | None = None,
+    select_by: str | None = None,
+    epochs: int | None = None,
+    patience: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    negatives: int | None = None,
+    validation_users: int | None = None,
+    engine: Engine | None = None,
+    workers: int | None = None,
 ) -> ComparisonResult:
     """Train strategies, and the controls they need, with several seeds, and say which of them differ from plain CE.
 
-    `data` is a path (with `false_positive` to tell noise), a `DataSource` or a `Split`; `options` are those of
-    `ComparisonConfig`: models, strategies, seeds, noise, metric, epochs, workers and so on. Runs that are in `out`
-    already are not repeated. With `log`, each run is sent to "tensorboard" or "mlflow" too. In a script, call it under
-    `if __name__ == "__main__":`, for it starts processes.
+    `data` is a path (with `false_positive` to tell noise), a `DataSource` or a `Split`. Options of models are by model,
+    strategies by the name that they shall have. Runs that are in `out` already are not repeated. With `log`, each run
+    is sent to "tensorboard" or "mlflow" too. What is not given is as `ComparisonConfig` has it. In a script, call it
+    under `if __name__ == "__main__":`, for it starts processes.
     """
+    given = {name: value for name, value in locals().items() if name in ComparisonConfig.model_fields}
+    source, split = _source(data, false_positive)
+    config = make_config(_given(given) | {"data": source})
+    return compare_by(config, Path(out), split=split, progress=progress, log=log)
+
+
+def _source(
+    data: Path | str | DataSource | Split, false_positive: str | None
+) -> tuple[DataSource | None, Split | None]:
+    """Where the data comes from, or the split that it is already."""
     if isinstance(data, Split):
-        return compare_by(make_config(options), Path(out), split=data, progress=progress, log=log)
-    source = data if isinstance(data, DataSource) else DataSource(Path(data), false_positive=false_positive)
-    return compare_by(make_config({"data": source, **options}), Path(out), progress=progress, log=log)
+        return None, data
+    return data if isinstance(data, DataSource) else DataSource(Path(data), false_positive=false_positive), None
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def compare_by(
@@ -146,17 +178,31 @@ def tune(
     *,
     false_positive: str | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    model: str | None = None,
+    model_options: Mapping[str, int | float | str] | None = None,
+    strategies: Sequence[str] | None = None,
+    trials: int | None = None,
+    seed: int | None = None,
+    objective: str | None = None,
+    objective_options: Mapping[str, int | float | str] | None = None,
+    select_by: str | None = None,
+    epochs: int | None = None,
+    patience: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    negatives: int | None = None,
+    validation_users: int | None = None,
+    engine: Engine | None = None,
+    workers: int | None = None,
 ) -> TuningResult:
     """Search the options of a model and of each strategy with equally many trials, on validation alone.
 
-    `data` is as for `compare`; `options` are those of `TuningConfig`: model, strategies, trials, epochs and so on.
-    Trials that are in `out` already are not repeated.
+    `data` is as for `compare`. Trials that are in `out` already are not repeated. What is not given is as
+    `TuningConfig` has it; without a learning rate, it is searched too.
     """
-    if isinstance(data, Split):
-        return tune_by(make_tuning(options), Path(out), split=data, progress=progress)
-    source = data if isinstance(data, DataSource) else DataSource(Path(data), false_positive=false_positive)
-    return tune_by(make_tuning({"data": source, **options}), Path(out), progress=progress)
+    given = {name: value for name, value in locals().items() if name in TuningConfig.model_fields}
+    source, split = _source(data, false_positive)
+    return tune_by(make_tuning(_given(given) | {"data": source}), Path(out), split=split, progress=progress)
 
 
 def tune_by(

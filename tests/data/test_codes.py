@@ -39,12 +39,12 @@ def test_every_code_is_counted(pairs):
 
 
 @given(PAIRS, st.randoms())
-def test_the_place_of_a_row_is_the_number_of_rows_with_its_code_before_it(pairs, random):
+def test_the_position_of_a_row_is_the_number_of_rows_with_its_code_before_it(pairs, random):
     order = list(range(len(pairs)))
     random.shuffle(order)
-    position = positions_within(columns(pairs)[0], np.array(order, np.int64), N)
+    within = positions_within(columns(pairs)[0], np.array(order, np.int64), N)
     for position, row in enumerate(order):
-        assert position[row] == sum(pairs[earlier][0] == pairs[row][0] for earlier in order[:position])
+        assert within[row] == sum(pairs[earlier][0] == pairs[row][0] for earlier in order[:position])
 
 
 @pytest.mark.parametrize("outside", [-1, -(2**31), N, 2**31 - 1])

@@ -15,6 +15,7 @@ from torch import Tensor
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.cores import one_thread, thread_pool
 from recsieve.data.interactions import UNLABELLED, Interactions
+from recsieve.evaluation.metrics import discounts
 from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_items, rank_scores
 from recsieve.models import Scorer
 from recsieve.models.blend import Offset, standardised, weighted_sum
@@ -135,9 +136,9 @@ class CandidateScorer:
 
     def ndcg(self, top: NDArray[np.int32]) -> NDArray[np.float64]:
         """The NDCG of each user's list."""
-        discounts = 1 / np.log2(np.arange(2, top.shape[1] + 2))
-        gains = (top[self._place] == self._items[:, None]) @ discounts
-        ideal = np.cumsum(discounts)[np.minimum(np.bincount(self._place), top.shape[1]) - 1]
+        discounted = discounts(top.shape[1])
+        gains = (top[self._place] == self._items[:, None]) @ discounted
+        ideal = np.cumsum(discounted)[np.minimum(np.bincount(self._place), top.shape[1]) - 1]
         halves = [
             np.bincount(self._place, self._truth * gains * half) for half in (self._is_popular, ~self._is_popular)
         ]

@@ -28,15 +28,15 @@ class DCF:
     to 0 over `bound_epochs`. Means and counts begin anew every `time_step` epochs. Of what is due to be dropped, the
     share `relabel_ratio` that ranks highest is learned as negatives in the next epoch.
 
-    `fidelity="authors"` does what the released code does: it remembers by the place in a shuffled epoch, which is
+    `fidelity="authors"` does what the released code does: it remembers by the position in a shuffled epoch, which is
     another interaction's in each, mixes the last mean in as if it were of all epochs so far, may drop negatives, and
     keeps those that it would relabel with the label that they have.
     """
 
     search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "relabel_ratio": Range(0.01, 0.3)}
 
-    max_drop_rate: float = 0.2
-    ramp_steps: int = 30_000
+    max_drop_rate: float = DropSchedule.max_drop_rate
+    ramp_steps: int = DropSchedule.ramp_steps
     fidelity: Literal["paper", "authors"] = "paper"
     bound: float = 1e-4
     bound_epochs: int = 10
@@ -57,10 +57,10 @@ class DCF:
         for name in ("bound_epochs", "time_step"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}, but it is a number of epochs: give 1 or more.")
-        # By interaction, or by place in an epoch.
-        positions = self.context.losses_per_positive if self.fidelity == "authors" else 1
+        # By interaction, or by position in an epoch.
+        per_interaction = self.context.losses_per_positive if self.fidelity == "authors" else 1
         self.epochs, self.position = 0, 0
-        n = self.context.n_interactions * positions
+        n = self.context.n_interactions * per_interaction
         self.sums, self.seen, self.kept, self.means = torch.zeros(4, n, dtype=torch.float64)
         self.relabelled = torch.zeros(self.context.n_interactions, dtype=torch.bool)
 

@@ -32,8 +32,8 @@ class FineTuning:
         "phase_epochs": Range(2, 30, whole=True),
     }
 
-    max_drop_rate: float = 0.2
-    ramp_steps: int = 30_000
+    max_drop_rate: float = DropSchedule.max_drop_rate
+    ramp_steps: int = DropSchedule.ramp_steps
     fidelity: Literal["paper", "authors"] = "paper"
     phase_epochs: int = 10
     known: float = 1.0

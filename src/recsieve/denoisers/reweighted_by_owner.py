@@ -27,7 +27,7 @@ class ReweightedByOwner:
 
     search_space: ClassVar[SearchSpace] = {**Reweighted.search_space, "by": ("user", "item")}
 
-    beta: float = 0.2
+    beta: float = Reweighted.beta
     by: By = "user"
     _: KW_ONLY
     context: Context = field(repr=False)

@@ -29,8 +29,8 @@ class TruncatedByOwner:
 
     search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "by": ("user", "item")}
 
-    max_drop_rate: float = 0.2
-    ramp_steps: int = 30_000
+    max_drop_rate: float = DropSchedule.max_drop_rate
+    ramp_steps: int = DropSchedule.ramp_steps
     fidelity: Literal["paper", "authors"] = "paper"
     by: By = "user"
     follow: float = 0.5

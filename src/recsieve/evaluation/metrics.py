@@ -19,7 +19,6 @@ from recsieve.evaluation.ranking import rank_items
 from recsieve.models.scorer import Scorer
 
 MOST_PLACES = 1 << 24  # of lists held at once
-METRICS = ("recall", "ndcg", "precision", "hit_rate", "mrr", "false_positives_recommended", "coverage")
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,8 +111,8 @@ def ranking_metrics(
     _find_hits(hits, top, users, relevant.offsets, relevant.items)
     n_relevant = relevant.totals()[users]
     n_relevant[n_relevant == 0] = np.nan
-    discounts = 1 / np.log2(np.arange(2, max(ks) + 2))
-    ideal = np.concatenate([[np.nan], np.cumsum(discounts)])
+    gains = discounts(max(ks))
+    ideal = np.concatenate([[np.nan], np.cumsum(gains)])
     metrics: dict[str, NDArray[np.float64]] = {}
     for k in ks:
         at_k = hits[:, :k]
@@ -121,12 +120,17 @@ def ranking_metrics(
         best = ideal[np.nan_to_num(np.minimum(n_relevant, k)).astype(int)]
         any_hit = n_hits > 0
         metrics[f"recall@{k}"] = n_hits / n_relevant
-        metrics[f"ndcg@{k}"] = at_k @ discounts[:k] / best
+        metrics[f"ndcg@{k}"] = at_k @ gains[:k] / best
         defined = n_relevant / n_relevant
         metrics[f"precision@{k}"] = n_hits / k * defined
         metrics[f"hit_rate@{k}"] = any_hit * defined
         metrics[f"mrr@{k}"] = any_hit / (at_k.argmax(1) + 1) * defined
     return metrics
+
+
+def discounts(k: int) -> NDArray[np.float64]:
+    """What a hit at each rank of a list gives to its DCG."""
+    return 1 / np.log2(np.arange(2, k + 2))
 
 
 @njit(nogil=True, cache=True)  # not parallel: numba would change how many threads torch has

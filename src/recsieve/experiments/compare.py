@@ -18,7 +18,7 @@ from recsieve.experiments.machine import cores
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan, tell_left_out
 from recsieve.experiments.pool import Progress, run_all
-from recsieve.experiments.study import check_folder, how_made, keep_split, load_split, write_result
+from recsieve.experiments.study import check_folder, how_made, keep_split, require_split, write_result
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
@@ -57,7 +57,7 @@ def run_comparison(
     started = time.perf_counter()
     check_folder(out, "comparison")
     with locked(out):
-        split = load_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
+        split = require_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
         config = _affordable(config, split)
         prepared = _prepare(config, out, split)
         cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})

@@ -32,7 +32,7 @@ def check_folder(out: Path, what: str) -> None:
         raise RunError(f"{out} holds files that are not a {what} of recsieve: give another folder.")
 
 
-def load_split(data: DataSource | None, split: Split | None, needed: Sequence[str], use: str) -> Split:
+def require_split(data: DataSource | None, split: Split | None, needed: Sequence[str], use: str) -> Split:
     """The split that is given, or that of the data, with something in each part that is needed."""
     if split is None:
         if data is None:

@@ -31,7 +31,7 @@ from recsieve.experiments.search import (
 from recsieve.experiments.settings import TuningConfig
 from recsieve.experiments.source import DataSource
 from recsieve.experiments.space import in_words
-from recsieve.experiments.study import check_folder, how_made, load_split, write_result
+from recsieve.experiments.study import check_folder, how_made, require_split, write_result
 from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
@@ -72,7 +72,7 @@ def run_tuning(
 
 def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     """Write the split once, and refuse another in the same folder."""
-    split = load_split(config.data, split, ("train", "validation"), "options are chosen")
+    split = require_split(config.data, split, ("train", "validation"), "options are chosen")
     run = RunFolder(out / "data")
     settings = make_settings(common_settings(config))
     for strategy in config.strategies:

@@ -89,8 +89,8 @@ TEXTS = {
     ),
     "selection": (
         "How much the choice of the epoch matters",
-        "What each strategy would have scored on the test, had its epoch been chosen by its validation loss, by noisy or "
-        "clean validation, or by the test itself: the last two are knowledge that nobody has (oracle). If these "
+        "What each strategy would have scored on the test, had its epoch been chosen by its validation loss, by noisy "
+        "or clean validation, or by the test itself: the last two are knowledge that nobody has (oracle). If these "
         "differences are larger than those between strategies, selection matters more than denoising here.",
     ),
     "losses": (

@@ -51,8 +51,8 @@ def test_tables_1_2_and_4_are_what_the_paper_prints(rows):
 @pytest.mark.parametrize("model", published.MODELS)
 @pytest.mark.parametrize("method", ["T-CE", "R-CE"])
 def test_the_improvement_follows_from_the_cells(model, method):
-    printed = published.IMPROVEMENT[model][method]
-    assert published.published_improvement(model, method) == pytest.approx(printed, abs=0.011)
+    worked_out = [published.improvement(cells[model], method) for cells in published.TABLE3.values()]
+    assert sum(worked_out) / len(worked_out) == pytest.approx(published.IMPROVEMENT[model][method], abs=0.011)
 
 
 def test_the_drop_of_table_1_follows_from_its_cells():

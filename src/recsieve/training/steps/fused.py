@@ -49,7 +49,7 @@ class FusedStep(Stepper):
 
     @classmethod
     def applies(cls, model: Model, loss: DenoisedLoss) -> bool:
-        """Whether the loss and the place of the model are known here; any strategy will do."""
+        """Whether the loss and the device of the model are known here; any strategy will do."""
         known = type(loss) is DenoisedLoss and type(loss.objective) in cls.objectives
         return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
 
