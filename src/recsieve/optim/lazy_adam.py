@@ -52,7 +52,7 @@ def compile_kernels() -> None:
 
 
 class LazyAdam(torch.optim.Optimizer):
-    """Adam that moves a row of an embedding only when it is read, to where `torch.optim.Adam` would have it by then.
+    """Adam that updates a row of an embedding only when it is read, to where `torch.optim.Adam` would have it by then.
 
     Parameters with sparse gradients (`nn.Embedding(..., sparse=True)`) are lazy, all others get torch's fused Adam.
     Call `watch(model)` once, so that lookups bring their rows up to date, and `flush()` before anything else reads a

@@ -1,6 +1,6 @@
 """Adam over single rows of a table: the kernels under `LazyAdam`, on numpy arrays only.
 
-A row without gradient after step `start` still moves under Adam, at every later step s by
+A row without gradient after step `start` still changes under Adam, at every later step s by
 m · rate_s·β1^(s-start) / (√v · scale_s·β2^((s-start)/2) + ε) with rate_s = lr_s/(1-β1^s), scale_s = 1/√(1-β2^s).
 The sum of weight/(node·√v + ε) over many steps equals, to rounding, the same sum over only two nodes with the same
 first four moments (Gauss quadrature). The two depend on `start` and the present step, not on the row.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 NEGLIGIBLE = 1e-9
 # The largest relative error of a movement by quadrature; a row that would exceed it takes its steps one by one.
 TOLERANCE = 1e-6
-# Moments below this are cleared: arithmetic on denormal numbers is many times slower, and what they move is nothing.
+# Moments below this are cleared: arithmetic on denormal numbers is many times slower, and what they change is nothing.
 TINY = np.float32(1e-37)
 # Instead of the step up to which a row is, where it had no gradient yet: there is nothing to catch up.
 NEVER = -1
@@ -370,7 +370,7 @@ def _factors(rate, scale, beta1, beta2, eps):
 
 @_fused
 def _stepped(exp_avg, exp_avg_sq, gradient, factors):
-    """The moments after a gradient, and by how much it moves the value."""
+    """The moments after a gradient, and by how much it changes the value."""
     keep1, take1, keep2, take2, rate, scale, eps = factors
     mean = cleared(keep1 * exp_avg + take1 * gradient)
     square = cleared(keep2 * exp_avg_sq + take2 * gradient * gradient)

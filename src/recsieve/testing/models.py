@@ -105,7 +105,7 @@ def _learner(
 
 
 def _check_engines(kind: type[Model], options: Mapping[str, Any], objective: Objective) -> None:
-    """Torch's Adam, rows that are moved when they are read, and float64 as on the ranks of torchrun."""
+    """Torch's Adam, rows that are updated when they are read, and float64 as on the ranks of torchrun."""
     scores = []
     engines: tuple[Engine, ...] = ("dense", "lazy", "exact")
     for engine in engines:

@@ -44,7 +44,7 @@ class GradientLearner:
         make = partial(self.model, self._profiles(train), torch.Generator().manual_seed(run.seed), **self.options)
         if self.sharded_rate is None:
             return make()
-        log.warning("TorchRec moves sharded tables by row-wise Adagrad and not by Adam: expect other results.")
+        log.warning("TorchRec updates sharded tables by row-wise Adagrad and not by Adam: expect other results.")
         return ShardedModel(make, self.sharded_rate, train.group)
 
     def _profiles(self, train: Interactions) -> CSR:

@@ -1,6 +1,6 @@
 """Tables whose rows are shared out over the ranks with TorchRec, for those that outgrow the memory of one machine.
 
-TorchRec moves rows in the backward pass, on a CPU by row-wise Adagrad: it has Adam on a GPU only. So this is another
+TorchRec updates rows in the backward pass, on a CPU by row-wise Adagrad: it has Adam on a GPU only. So this is another
 training than that of one process, which has the lazy Adam. What is the same is the model, the batches and the loss.
 """
 
@@ -49,7 +49,7 @@ class ShardedTable(nn.Module):
         super().__init__()
         self.of, self._group, own = of, group, group.share_of(n_rows)
         table = _shard(n_rows, factors, learning_rate, group)
-        self._lookup = (table,)  # not a module of this one: its parameters are moved in the backward pass
+        self._lookup = (table,)  # not a module of this one: its parameters are updated in the backward pass
         weight, moments = table.get_parameter(f"embeddings.{_NAME}.weight").data, _moments(table)
         self._read: tuple[Tensor, Tensor] | None = None  # the rows read last, before their backward pass
         self.register_buffer("own_rows", weight[: own.stop - own.start])
@@ -60,7 +60,7 @@ class ShardedTable(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
             return self._look_up(rows)
-        # A lookup moves its rows in its backward pass: what a model reads twice in a step must be moved once.
+        # A lookup updates its rows in its backward pass: what a model reads twice in a step must be updated once.
         if self._read is None or self._read[0] is not rows:
             self._read = rows, self._look_up(rows)
             self._read[1].register_hook(self._forget)

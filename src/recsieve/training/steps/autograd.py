@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from recsieve.losses import DenoisedLoss
+from torch import Tensor
+
+from recsieve.losses import DenoisedLoss, WeighedLosses
 from recsieve.models import Model
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
@@ -10,16 +12,32 @@ from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
 
 
 class AutogradStep(Stepper):
-    """Scores, differentiates and moves in float32, in one process."""
+    """Scores, differentiates and updates: here in float32 and one process, as `ExactStep` in float64 over ranks."""
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         self._model, self._loss, self._optimizer = model, loss, optimizer
 
     def __call__(self, batch: Batch) -> Stepped:
-        weighed = weigh_batch(self._model, self._loss, batch)
-        mean, penalty = weighed.mean(), self._model.penalty(batch)
+        weighed, penalty = self._weigh(batch)
+        share = self._share(weighed)
         self._optimizer.zero_grad(set_to_none=True)
-        (mean if penalty is None else mean + penalty).backward()
-        self._optimizer.step()
+        self._differentiate(share if penalty is None else share + penalty)
+        mean = self._update(share.detach())
         assert weighed.ids is not None  # a batch has them
-        return Stepped([mean.item()], weighed.losses.detach(), weighed.weights, weighed.ids)
+        return Stepped([mean], weighed.losses.detach(), weighed.weights, weighed.ids)
+
+    def _weigh(self, batch: Batch) -> tuple[WeighedLosses, Tensor | None]:
+        """The weighed losses of the rows that are here, and the penalty on their parameters."""
+        return weigh_batch(self._model, self._loss, batch), self._model.penalty(batch)
+
+    def _share(self, weighed: WeighedLosses) -> Tensor:
+        """What these rows contribute to the mean loss."""
+        return weighed.share()
+
+    def _differentiate(self, share: Tensor) -> None:
+        share.backward()
+
+    def _update(self, share: Tensor) -> float:
+        """Make Adam's step; gives the mean loss of the whole batch."""
+        self._optimizer.step()
+        return share.item()

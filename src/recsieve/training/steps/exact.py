@@ -1,4 +1,4 @@
-"""A training step that is the same on any number of ranks: each scores its own rows, and all move tables alike."""
+"""A training step that is the same on any number of ranks: each scores its own rows, and all update tables alike."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from recsieve.optim import LazyAdam, lazy_tables
 from recsieve.optim.rows import sums_by_index
 from recsieve.sampling import Batch
 from recsieve.training.sharded import ShardedTable
-from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
+from recsieve.training.steps.autograd import AutogradStep
+from recsieve.training.steps.base import weigh_batch
 
 _Table = nn.Embedding | nn.EmbeddingBag | ShardedTable
 
 
-class ExactStep(Stepper):
-    """Autograd in float64 on a rank's rows of each batch; gradients are added up over the ranks, then rounded once.
+class ExactStep(AutogradStep):
+    """The same in float64, on a rank's rows of each batch; gradients are added up over the ranks, then rounded once.
 
     How many ranks there are changes the order of sums, and so the last bit of a float64. That is lost when a gradient
     is rounded to float32, so that parameters have the same bits on each rank and, but for the rarest of roundings, with
@@ -32,24 +33,30 @@ class ExactStep(Stepper):
     """
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator) -> None:
-        self._weigher, self._optimizer, self._group = _Weigher(model, loss), optimizer, group
-        self._tables = lazy_tables(model)
+        super().__init__(model, loss, optimizer)
+        self._weigher, self._group, self._tables = _Weigher(model, loss), group, lazy_tables(model)
         known = set(self._tables)
         self._dense = {name: weight for name, weight in self._weigher.named_parameters() if weight not in known}
+        self._copies: dict[str, Tensor] = {}  # of the dense parameters, in float64
 
-    def __call__(self, batch: Batch) -> Stepped:
-        copies = {name: weight.detach().double().requires_grad_() for name, weight in self._dense.items()}
-        weighed, penalty = functional_call(self._weigher, copies, (batch,))
-        share = replace(weighed, weights=weighed.weights.double()).share()
-        self._optimizer.zero_grad(set_to_none=True)
-        with self._group.collective():  # sharded tables do it in the backward pass too
-            (share if penalty is None else share + penalty).backward()
+    def _weigh(self, batch: Batch) -> tuple[WeighedLosses, Tensor | None]:
+        self._copies = {name: weight.detach().double().requires_grad_() for name, weight in self._dense.items()}
+        return functional_call(self._weigher, self._copies, (batch,))
+
+    def _share(self, weighed: WeighedLosses) -> Tensor:
+        return replace(weighed, weights=weighed.weights.double()).share()
+
+    def _differentiate(self, share: Tensor) -> None:
+        with self._group.collective():  # sharded tables communicate in the backward pass too
+            super()._differentiate(share)
+
+    def _update(self, share: Tensor) -> float:
         own = [self._own_rows(table) for table in self._tables]
-        mean, counts = self._add_up(share.detach(), [len(rows) for rows, _ in own], list(copies.values()))
-        self._optimizer.step_on_rows(self._gather_rows(own, counts) if own else [])  # TorchRec moves its own
-        return Stepped([mean], weighed.losses.detach(), weighed.weights, weighed.ids)
+        mean, counts = self._all_reduce(share, [len(rows) for rows, _ in own], list(self._copies.values()))
+        self._optimizer.step_on_rows(self._gather_rows(own, counts) if own else [])  # TorchRec updates its own
+        return mean
 
-    def _add_up(self, share: Tensor, n_rows: list[int], copies: list[Tensor]) -> tuple[float, list[list[int]]]:
+    def _all_reduce(self, share: Tensor, n_rows: list[int], copies: list[Tensor]) -> tuple[float, list[list[int]]]:
         """Give dense parameters the gradients of the whole batch; gives its mean loss, and how many rows each has."""
         counts = torch.zeros(self._group.size, len(n_rows), dtype=torch.float64)
         counts[self._group.rank] = torch.tensor(n_rows)

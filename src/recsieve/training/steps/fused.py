@@ -1,4 +1,4 @@
-"""Training steps without autograd: a model scores and moves its own rows, and what is between is the same for all.
+"""Training steps without autograd: a model scores and updates its own rows, and what is between is the same for all.
 
 Such a step is the plain path written out, equal to it to rounding, on the same tables and the same optimiser state, so
 a training may go on by either.

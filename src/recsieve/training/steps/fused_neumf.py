@@ -21,7 +21,7 @@ from recsieve.training.steps.fused_losses import kernel
 class FusedNeuMF(FusedStep):
     """Makes the training steps of a NeuMF.
 
-    The items of the perceptron, which are half of the work on rows, are read and moved on another core.
+    The items of the perceptron, which are half of the work on rows, are read and updated on another core.
     """
 
     def __init__(self, model: NeuMF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
