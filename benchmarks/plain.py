@@ -1,7 +1,7 @@
 """The plain way of the field, to compare with: idiomatic PyTorch with nothing slowed down on purpose.
 
 Rows are Python lists, the training pairs are in a scipy dok_matrix, negatives are drawn one by one, a Dataset hands out
-one sample at a time, dense Adam updates every row of every table on every step, and users are ranked one after the other.
+one sample at a time, dense Adam updates every row of every table on every step, users are ranked one after the other.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from recsieve.errors import ConfigError
 from recsieve.experiments.machine import cores, machine, versions
@@ -18,12 +19,24 @@ from research.paper import figure5
 from research.paper.catalogue import TITLES
 from research.paper.data_sets import DataSet
 from research.paper.estimate import estimate
-from research.paper.registry import RESULTS, Result
-from research.paper.runs import Options
+from research.paper.runs import Options, Records, RunSpec
 from research.paper.store import Store, data_facts
 
 FORMAT = 1
 ASK_FOR_NOISE = ("table1", "figure3", "figure7", "figure9", "phenomenon")  # which say nothing without it
+
+
+class Result(Protocol):
+    """What the module of a result offers."""
+
+    def runs(self, data: DataSet, options: Options, records: Records) -> list[RunSpec]:
+        """The runs that it needs on a data set; those that depend on others once these have ended."""
+
+    def collect(self, data: DataSet, options: Options, records: Records) -> dict[str, Any]:
+        """What it shows of a data set, in a form that JSON can hold."""
+
+
+RESULTS = {name: cast(Result, import_module(f"research.paper.{name}")) for name in TITLES}
 
 
 def reproduce_result(

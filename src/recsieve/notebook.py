@@ -11,12 +11,13 @@ from collections.abc import Callable
 from html import escape
 
 from recsieve.progress import Advanced
+from recsieve.settings import SELECT_BY
 from recsieve.training.events import Event, advancing
 
 REDRAW = 0.2  # seconds
 
 
-def progress_bar(label: str = "", criterion: str = "ndcg@20") -> Callable[[Event | Advanced], None]:
+def progress_bar(label: str = "", criterion: str = SELECT_BY) -> Callable[[Event | Advanced], None]:
     """Draw what is done, how far and for how long, in the output of a notebook's cell; the last state stays."""
     bar = _Bar()
     training = advancing(bar.show, label, criterion)

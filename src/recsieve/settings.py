@@ -17,6 +17,7 @@ from recsieve.errors import ConfigError, did_you_mean
 from recsieve.fidelity import Fidelity
 
 CUSTOM = "custom"  # a model or strategy of the user's own, given as an object: it has no name to be made from
+SELECT_BY = "ndcg@20"  # what is held against each other on validation, where nothing else is said
 VALIDATION_LOSS = "validation-loss"  # of the strategy itself
 TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of positives
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
@@ -69,7 +70,7 @@ class Common(Budget):
     )
     objective_options: Options = {}
     select_by: SelectBy = Field(
-        default="ndcg@20",
+        default=SELECT_BY,
         description="What decides which weights are kept: ndcg@20, clean-ndcg@20, validation-loss, trimmed-loss, ….",
     )
     patience: Positive = Field(default=10, description="Stop after this many validations without progress.")

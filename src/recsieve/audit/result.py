@@ -96,7 +96,7 @@ class Audit:
         `escape_formulas` is for CSV that a spreadsheet opens: see `without_formulas`. `rows_of` gives
         the rows to write for the interactions that stay, such as those of the log they were read from.
         """
-        from recsieve.storage.spreadsheet import without_formulas
+        from recsieve.storage.frame_file import without_formulas
 
         frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
         if self.probability is not None:

@@ -14,6 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from recsieve.progress import Advanced, Progress
+from recsieve.settings import SELECT_BY
 from recsieve.training import Event
 from recsieve.training.events import advancing
 
@@ -98,7 +99,7 @@ def _amount(event: Advanced) -> str:
 
 
 @contextmanager
-def training_progress(label: str, criterion: str = "ndcg@20") -> Iterator[Callable[[Event], None]]:
+def training_progress(label: str, criterion: str = SELECT_BY) -> Iterator[Callable[[Event], None]]:
     """Draw how many steps are made (training may end sooner, when it stops improving), the loss and the best score."""
     with show_progress(f"{label}: reading and compiling") as show:
         yield advancing(show, label, criterion)

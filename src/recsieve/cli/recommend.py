@@ -64,8 +64,8 @@ def recommend(
 
     from recsieve.recommendations.frame import in_words
     from recsieve.recommender import Recommender
-    from recsieve.reporting.export import write_frame
     from recsieve.reporting.tables import rows_table, show
+    from recsieve.storage.frame_file import write_frame
 
     lists = Recommender.load(run).recommend(
         user, k, profiles=profiles, exclude_seen=not include_seen, unknown=unknown, allow=allow, deny=deny,

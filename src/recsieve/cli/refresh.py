@@ -27,7 +27,7 @@ def refresh(
     from recsieve.experiments.refresh import refresh_and_save
     from recsieve.refresh import Refreshed
 
-    with training_progress("refresh", "ndcg@20") as progress:
+    with training_progress("refresh") as progress:
         result = refresh_and_save(run, out, data, forget, columns=columns, anew=anew, progress=progress)
     if as_json:
         typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))

@@ -3,11 +3,10 @@
 from recsieve.denoisers.base import Context, Denoiser, LossBatch, NextEpoch
 from recsieve.denoisers.dcf import DCF
 from recsieve.denoisers.eard import EARD
-from recsieve.denoisers.interaction_memory import InteractionMemory
 from recsieve.denoisers.keep_all import KeepAll
 from recsieve.denoisers.known_positives import FineTuning, WarmUp
 from recsieve.denoisers.least_popular_drop import LeastPopularDrop
-from recsieve.denoisers.memory import EpochMemory
+from recsieve.denoisers.memory import EpochMemory, InteractionMemory
 from recsieve.denoisers.negative_feedback import NegativeFeedback
 from recsieve.denoisers.pld import PLD
 from recsieve.denoisers.random_drop import RandomDrop

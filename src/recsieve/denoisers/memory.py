@@ -1,9 +1,18 @@
-"""How each training interaction fares in one epoch."""
+"""How each training interaction fares, in one epoch and from epoch to epoch: its loss, its weight, how often dropped."""
 
 from __future__ import annotations
 
+from collections.abc import Container
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from recsieve.errors import ConfigError, RunError
+
+_MEASURES = ("losses", "weights", "dropped")
 
 
 class EpochMemory:
@@ -36,3 +45,75 @@ class EpochMemory:
     def dropped(self) -> Tensor:
         """How often the weight of each interaction was 0."""
         return self.sums[2].clone()
+
+
+class InteractionMemory:
+    """Records every epoch of a training, or those in `keep`, at twelve bytes an interaction and epoch.
+
+    >>> memory = InteractionMemory(len(split.train), keep=range(0, 100, 10))
+    >>> Recommender(model="gmf", denoiser="truncated").fit(split, memory=memory)
+    >>> memory.losses  # (epochs kept, interactions)
+
+    `losses` are means of the loss before weighing and `weights` those of the weights, both NaN where an interaction was
+    not seen; `dropped` counts how often the weight was 0. An epoch that the training does not end is not recorded. The
+    record is in the checkpoint, so keep few epochs of much data.
+    """
+
+    def __init__(self, n_interactions: int, keep: Container[int] | None = None) -> None:
+        if n_interactions < 1:
+            raise ConfigError(f"n_interactions is {n_interactions}: give the number of interactions to train on.")
+        self.n_interactions, self._keep = n_interactions, keep
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as a new training does."""
+        self.epochs: list[int] = []  # the number of each row of the record, from 0
+        self._epoch, self._open = 0, EpochMemory(self.n_interactions)
+        self._rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in _MEASURES}
+
+    @property
+    def losses(self) -> NDArray[np.float32]:
+        return self._record("losses")
+
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        return self._record("weights")
+
+    @property
+    def dropped(self) -> NDArray[np.float32]:
+        return self._record("dropped")
+
+    def _record(self, name: str) -> NDArray[np.float32]:
+        return np.array(self._rows[name], np.float32).reshape(-1, self.n_interactions)
+
+    def add(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
+        """Take a step into account; ids of −1 are negatives."""
+        if self._wanted:
+            self._open.add(losses, weights, ids)
+
+    @property
+    def _wanted(self) -> bool:
+        return self._keep is None or self._epoch in self._keep
+
+    def close_epoch(self) -> None:
+        """Write down the epoch that has ended."""
+        if self._wanted:
+            for name in _MEASURES:
+                self._rows[name].append(getattr(self._open, name).numpy())
+            self.epochs.append(self._epoch)
+            self._open.clear()
+        self._epoch += 1
+
+    def state_dict(self) -> dict[str, Any]:
+        rows = {name: torch.from_numpy(self._record(name)) for name in _MEASURES}
+        return {"epoch": self._epoch, "epochs": [*self.epochs], "open": self._open.sums.clone(), **rows}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["open"].shape != self._open.sums.shape:
+            raise RunError(
+                f"the checkpoint remembers {state['open'].shape[1]} interactions, but there are {self.n_interactions}: "
+                "go on with the same data, or begin anew."
+            )
+        self._epoch, self.epochs = state["epoch"], list(state["epochs"])
+        self._open.sums.copy_(state["open"])
+        self._rows = {name: [row.copy() for row in state[name].numpy()] for name in _MEASURES}

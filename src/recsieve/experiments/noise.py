@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recsieve.data.interactions import Interactions
+from recsieve.data.interactions import concatenated
 from recsieve.data.splitting import Split
 from recsieve.experiments.config import NATURAL, Noise
 from recsieve.simulation.injection import inject
@@ -22,21 +22,11 @@ def with_noise(split: Split, noise: Noise, seed: int = 0) -> Split:
         return split
     parts = split.train, split.validation
     liked_train, liked_validation = (part.take(~part.is_false_positive) for part in parts)
-    liked = _concatenate(liked_train, liked_validation)
-    dislikes = _concatenate(*(part.take(part.is_false_positive) for part in parts))
+    liked = replace(concatenated([liked_train, liked_validation]), false_positive=None)
+    dislikes = concatenated([part.take(part.is_false_positive) for part in parts])
     rng = np.random.default_rng(seed)
     noisy = inject(liked, noise.rate, noise.mechanism, rng, [split.test, split.test_false_positives], dislikes)
     in_validation = np.arange(len(noisy)) >= len(liked_train)
     share = len(liked_validation) / max(len(liked), 1)
     in_validation[len(liked) :] = rng.random(len(noisy) - len(liked)) < share
     return replace(split, train=noisy.take(~in_validation), validation=noisy.take(in_validation))
-
-
-def _concatenate(first: Interactions, second: Interactions) -> Interactions:
-    """The rows of two parts of a split, one after the other, without flags."""
-    columns = {
-        name: np.concatenate([getattr(first, name), getattr(second, name)])
-        for name in ("users", "items", "weight", "time")
-        if getattr(first, name) is not None and getattr(second, name) is not None
-    }
-    return Interactions(user_ids=first.user_ids, item_ids=first.item_ids, **columns)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from recsieve.data.statistics import fingerprint
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, RunError
 from recsieve.evaluation import rank_items
+from recsieve.evaluation.groups import some_users
 from recsieve.evaluation.metrics import ranking_metrics
 from recsieve.experiments.plan import Cell
 from recsieve.experiments.pool import Reporter, cached_split
@@ -133,13 +134,13 @@ class Watch:
 
     def __init__(self, split: Split, settings: Settings, metric: str, most_users: int | None = None) -> None:
         self._split, self._select_by, self._metric = split, settings.select_by, metric
-        self._most_users = most_users
         # A strategy that remembers training interactions knows none of validation: it is asked only where that selects.
         remembers = settings.denoiser in DENOISERS and hasattr(DENOISERS[settings.denoiser], "state_dict")
         self._asks_loss = settings.select_by == VALIDATION_LOSS or not remembers
         validation = split.validation
         self._noisy = validation.csr
         self._clean = validation.take(~validation.is_false_positive).csr if validation.has_flags else None
+        self._validated, self._tested = _users(validation, most_users), _users(split.test, most_users)
         self._seen_before_test = split.train.csr.union(validation.csr)
         self.rows: list[dict[str, float]] = []
 
@@ -164,14 +165,14 @@ class Watch:
 
     def _on_validation(self, model: Scorer, criterion: str, k: int) -> tuple[float, float]:
         """The criterion over all of the validation part, and over what is not known to be noise."""
-        users = _with_any(self._noisy, self._most_users)
+        users = self._validated
         top, _ = rank_items(model, users, k, self._split.train.csr)
         noisy = _mean(top, users, self._noisy, criterion, k)
         return noisy, float("nan") if self._clean is None else _mean(top, users, self._clean, criterion, k)
 
     def _on_test(self, model: Scorer) -> float:
         relevant, k = self._split.test.csr, parse_criterion(self._metric)[1]
-        users = _with_any(relevant, self._most_users)
+        users = self._tested
         top, _ = rank_items(model, users, k, self._seen_before_test)
         return _mean(top, users, relevant, self._metric, k)
 
@@ -180,12 +181,9 @@ class Watch:
         return pl.DataFrame(self.rows)
 
 
-def _with_any(relevant: CSR, most: int | None) -> NDArray[np.int32]:
-    """The users who have something to find, or some of them, drawn alike whatever is trained."""
-    users = np.flatnonzero(relevant.counts()).astype(np.int32)
-    if most is None or len(users) <= most:
-        return users
-    return np.sort(np.random.default_rng(0).choice(users, most, replace=False))
+def _users(part: Interactions, most: int | None) -> NDArray[np.int32]:
+    """The users who have something to find, or some of them, the same ones in every run."""
+    return np.flatnonzero(some_users(part, most).user_counts()).astype(np.int32)
 
 
 def _mean(top: NDArray[np.int32], users: NDArray[np.int32], relevant: CSR, criterion: str, k: int) -> float:

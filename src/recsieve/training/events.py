@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from recsieve.progress import Advanced, Progress
+from recsieve.settings import SELECT_BY
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Began:
 Event = Trained | Validated | Began
 
 
-def advancing(show: Progress, label: str, criterion: str = "ndcg@20") -> Callable[[Event], None]:
+def advancing(show: Progress, label: str, criterion: str = SELECT_BY) -> Callable[[Event], None]:
     """Show a fitting, or several in turn, as steps made, with the loss and the best score as a note."""
     what, best = label, ""
 

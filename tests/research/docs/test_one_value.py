@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from research.docs.cells import cells
 from research.docs.findings import outcome, read_results
 from research.docs.paper_results import ROOT
 from research.paper.published import IMPROVEMENT, TABLE1
+from tests.research.docs.cells import cells
 
 WORDS = ("no", "one", "two", "three", "four", "five", "six")
 

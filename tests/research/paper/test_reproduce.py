@@ -8,8 +8,7 @@ from recsieve.errors import ConfigError
 from research.paper import published
 from research.paper.catalogue import TITLES
 from research.paper.figure9 import found
-from research.paper.registry import RESULTS
-from research.paper.reproduce import reproduce_result
+from research.paper.reproduce import RESULTS, reproduce_result
 from research.paper.runs import Options, RunSpec, grid, make_options, thinned
 from research.paper.table3 import candidates
 

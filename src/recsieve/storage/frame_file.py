@@ -1,4 +1,6 @@
-"""Results as files for other programs."""
+"""Frames as files for other programs, and text that a spreadsheet would take for a formula."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
@@ -6,7 +8,18 @@ import polars as pl
 
 from recsieve.errors import ConfigError
 from recsieve.files import replacing
-from recsieve.storage.spreadsheet import without_formulas
+
+_STARTS = r"^[=+\-@\t\r]"
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay as they are.
+
+    An id from a log may be `=HYPERLINK(…)`. It is no longer the id that it was, so this is done only on request.
+    """
+    text = pl.col(pl.String)
+    escaped = pl.when(text.str.contains(_STARTS)).then("'" + text).otherwise(text)
+    return frame.with_columns(escaped.name.keep())
 
 
 def write_frame(frame: pl.DataFrame, path: Path, *, escape_formulas: bool = False) -> None:

@@ -1,6 +1,6 @@
 import polars as pl
 
-from recsieve.storage.spreadsheet import without_formulas
+from recsieve.storage.frame_file import without_formulas
 
 
 def test_text_that_a_spreadsheet_would_run_begins_with_an_apostrophe():
