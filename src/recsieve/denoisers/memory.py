@@ -1,4 +1,4 @@
-"""How each training interaction fares, in one epoch and from epoch to epoch: its loss, its weight, how often dropped."""
+"""How each training interaction fares, in an epoch and from epoch to epoch: its loss, its weight, how often dropped."""
 
 from __future__ import annotations
 
