@@ -23,6 +23,7 @@ from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.files import replacing, write_text
 from recsieve.lock import is_begun
 from recsieve.storage.damage import reading
+from recsieve.storage.frame_file import write_frame
 
 TABLE, SUMMARY, SHOWN = "audit.parquet", "audit.json", "shown.parquet"
 USERS, ITEMS, PAIRS = "users.parquet", "items.parquet", "pairs.safetensors"
@@ -96,18 +97,15 @@ class Audit:
         `escape_formulas` is for CSV that a spreadsheet opens: see `without_formulas`. `rows_of` gives
         the rows to write for the interactions that stay, such as those of the log they were read from.
         """
-        from recsieve.storage.frame_file import without_formulas
-
         frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
         if self.probability is not None:
             frames["weights"] = self.data.to_frame().select("user", "item").with_columns(weight=self.weights())
         paths = {Path(folder) / f"{name}.parquet": frame for name, frame in frames.items()}
         if csv:
-            texts = {path.with_suffix(".csv"): frame for path, frame in paths.items()}
-            texts[Path(folder) / "audit.csv"] = self.table
-            paths |= {path: without_formulas(frame) if escape_formulas else frame for path, frame in texts.items()}
+            paths |= {path.with_suffix(".csv"): frame for path, frame in paths.items()}
+            paths[Path(folder) / "audit.csv"] = self.table
         for path, frame in paths.items():
-            _write_frame(path, frame)
+            write_frame(frame, path, escape_formulas=escape_formulas)
         return list(paths)
 
     @classmethod
@@ -135,12 +133,12 @@ def _write(audit: Audit, folder: Path) -> None:
     """Write the table, what is shown of it, all users and items, the probability of any pair, and the summary."""
     data, flags = audit.data, labels_of(audit.data)
     (folder / SUMMARY).unlink(missing_ok=True)
-    _write_frame(folder / TABLE, audit.table)
-    _write_frame(folder / SHOWN, audit.shown)
-    _write_frame(folder / USERS, _group_table("user", data.users, data.user_ids, audit.scores, flags))
-    _write_frame(folder / ITEMS, _group_table("item", data.items, data.item_ids, audit.scores, flags))
+    write_frame(audit.table, folder / TABLE)
+    write_frame(audit.shown, folder / SHOWN)
+    write_frame(_group_table("user", data.users, data.user_ids, audit.scores, flags), folder / USERS)
+    write_frame(_group_table("item", data.items, data.item_ids, audit.scores, flags), folder / ITEMS)
     for name, table in audit.checks.items():
-        _write_frame(folder / CHECKS / f"{name}.parquet", table)
+        write_frame(table, folder / CHECKS / f"{name}.parquet")
     if audit.pairs is None:
         (folder / PAIRS).unlink(missing_ok=True)
     else:
@@ -172,15 +170,6 @@ def _read(folder: Path) -> Audit:
                 if check["made"]
             },
         )
-
-
-def _write_frame(path: Path, frame: pl.DataFrame) -> None:
-    """Replace a Parquet or CSV file in one step."""
-    with replacing(path) as temporary:
-        if path.suffix == ".csv":
-            frame.write_csv(temporary)
-        else:
-            frame.write_parquet(temporary)
 
 
 def _group_table(

@@ -1,5 +1,7 @@
 """Random numbers of a model that are hashed from a key: a resumed run goes on with the same ones."""
 
+import numpy as np
+from numba import njit, uint64
 from torch import Tensor
 
 # The hash (splitmix64): shifts, and factors as signed numbers of 64 bits.
@@ -12,3 +14,11 @@ def uniform(keys: Tensor) -> Tensor:
     for shift, factor in HASH:
         keys = (keys ^ ((keys >> shift) & ((1 << (64 - shift)) - 1))) * factor
     return ((keys >> 40) & ((1 << 24) - 1)) / float(1 << 24)
+
+
+@njit(inline="always", cache=True)
+def uniform_of(key):
+    """The same in a kernel, of one key."""
+    for shift, factor in HASH:
+        key = (key ^ (key >> uint64(shift))) * uint64(factor)
+    return np.float32(key >> uint64(40)) / np.float32(1 << 24)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE
-from recsieve.models.hashing import DRAW_FACTOR, HASH
+from recsieve.models.hashing import DRAW_FACTOR, uniform_of
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.steps.fused import FusedStep, sums_of_others
@@ -88,9 +88,7 @@ def _keep(users, offsets, items, draw, n_items, corruption):
     for place in range(len(users)):
         for item in items[offsets[users[place]] : offsets[users[place] + 1]]:
             key = uint64(users[place]) * uint64(n_items) + uint64(item) + uint64(draw) * uint64(DRAW_FACTOR)
-            for shift, factor in HASH:
-                key = (key ^ (key >> uint64(shift))) * uint64(factor)
-            if np.float32(key >> uint64(40)) / np.float32(1 << 24) >= np.float32(corruption):
+            if uniform_of(key) >= np.float32(corruption):
                 kept[count] = item
                 count += 1
         bounds[place] = count

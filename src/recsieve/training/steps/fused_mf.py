@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MF
-from recsieve.models.hashing import DRAW_FACTOR, HASH
+from recsieve.models.hashing import DRAW_FACTOR, uniform_of
 from recsieve.objectives import BCE, BPR, Softmax
 from recsieve.optim import LazyAdam
 from recsieve.optim.rows import Rows, advance_rows, read_rows, step_rows, unique_rows
@@ -132,9 +132,7 @@ def _drop_out(vectors, unique, first, draw, dropout):
         row = np.int64(unique[place]) + first
         for f in range(n_factors):
             key = uint64(row) * uint64(n_factors) + uint64(f) + uint64(draw) * uint64(DRAW_FACTOR)
-            for shift, factor in HASH:
-                key = (key ^ (key >> uint64(shift))) * uint64(factor)
-            is_kept = np.float32(key >> uint64(40)) / np.float32(1 << 24) >= np.float32(dropout)
+            is_kept = uniform_of(key) >= np.float32(dropout)
             kept[place, f] = scale if is_kept else np.float32(0)
             vectors[place, f] *= kept[place, f]
     return kept
