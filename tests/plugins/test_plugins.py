@@ -88,12 +88,15 @@ recommend {out}/ridge --user 3 --k 5 --out {out}/ridge.csv
 recommend {out}/relabelled --user 3 --k 5 --out {out}/relabelled.csv
 compare {log} --models graph-model,mf --strategies keep-all,relabelling --seeds 2 --epochs 1 --out {out}/both
 compare {log} --false-positive rating<3 --models ridge --strategies keep-all --seeds 2 --out {out}/closed
+tune {log} --model graph-model --strategies keep-all,relabelling --trials 1 --epochs 1 --workers 1 --out {out}/tuned
+train {log} --candidates graph-model,ridge --trials 2 --epochs 1 --out {out}/chosen
+recommend {out}/chosen --user 3 --k 5 --out {out}/chosen.csv
 """
 
 
-def test_the_command_line_trains_evaluates_recommends_and_compares(run, log, tmp_path):
+def test_the_command_line_trains_evaluates_recommends_compares_tunes_and_chooses(run, log, tmp_path):
     run("-m", "commands", *COMMANDS.format(log=log, out=tmp_path).splitlines())
-    for name in ("graph", "ridge", "relabelled"):
+    for name in ("graph", "ridge", "relabelled", "chosen"):
         assert len(pl.read_csv(tmp_path / f"{name}.csv")) == 5
         assert json.loads((tmp_path / name / "metrics.json").read_text())["test"]["ndcg@20"] > 0
     both, closed = (
@@ -104,3 +107,8 @@ def test_the_command_line_trains_evaluates_recommends_and_compares(run, log, tmp
     both, closed = ([row for row in rows if row["model"] in ("graph-model", "mf", "ridge")] for rows in (both, closed))
     assert {"keep-all", "relabelling"} <= {row["strategy"] for row in both}
     assert {row["seeds"] for row in both + closed} == {2}
+    tuned = json.loads((tmp_path / "tuned" / "tuning.json").read_text())["strategies"]
+    assert [entry["denoiser"] for entry in tuned] == ["keep-all", "relabelling"]
+    chosen = json.loads((tmp_path / "chosen" / "metrics.json").read_text())["choice"]
+    tried = {spec["model"] for one in chosen["candidates"] for spec in one["candidate"]["specs"]}
+    assert tried == {"graph-model", "ridge"}
