@@ -35,7 +35,7 @@ def usual_denoiser(model: Any) -> str:
     return AUTO if model == AUTO else "keep-all"
 
 
-class Budget(BaseModel):
+class TrainingSize(BaseModel):
     """How much training there is; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
@@ -48,7 +48,7 @@ class Budget(BaseModel):
     )
 
 
-class TrainingPlan(Budget):
+class TrainingPlan(TrainingSize):
     """How long and in what steps to train by gradients."""
 
     learning_rate: Rate = Field(default=1e-3, description="Of Adam.")
@@ -62,7 +62,7 @@ class TrainingPlan(Budget):
     checkpoint_every: Positive | None = Field(default=None, description="Steps between checkpoints. [an epoch]")
 
 
-class Common(Budget):
+class Common(TrainingSize):
     """What all trainings of a study have in common, so that none is favoured."""
 
     objective: str = Field(

@@ -33,7 +33,7 @@ MOST_JUDGED = 200_000  # rows on which that is judged
 
 
 @dataclass(frozen=True)
-class Run:
+class ShortTraining:
     """A short training: what it thinks of any pair, its best epoch, and losses at the epochs of CURVE (NaN after)."""
 
     scores: PairScores
@@ -45,7 +45,7 @@ class Run:
         return {**self.scores.arrays(), "curve": self.curve, "best_epoch": np.array(self.best_epoch)}
 
     @classmethod
-    def of(cls, arrays: dict[str, NDArray]) -> Run:
+    def of(cls, arrays: dict[str, NDArray]) -> ShortTraining:
         """A run that was kept."""
         parts = dict(arrays)
         curve, best_epoch = parts.pop("curve"), int(parts.pop("best_epoch"))
@@ -57,8 +57,8 @@ class Dynamics:
     """The trainings of an audit. `fold` says by which of them an interaction was not seen."""
 
     fold: NDArray[np.int8]
-    folds: list[Run]
-    full: Run  # trained on everything; its curve is of training losses
+    folds: list[ShortTraining]
+    full: ShortTraining  # trained on everything; its curve is of training losses
 
     def held_out_logits(self, data: Interactions) -> NDArray[np.float32]:
         """The logit of each interaction from the run that has not seen it."""
@@ -101,17 +101,19 @@ def observe_training(
     def fold_run(number: int) -> dict[str, NDArray]:
         return _fold_run(data, fold == number, _seed(seed, number), part(number)).arrays()
 
-    folds = [Run.of(kept.get(f"fold-{number}", partial(fold_run, number))) for number in range(FOLDS)]
+    folds = [ShortTraining.of(kept.get(f"fold-{number}", partial(fold_run, number))) for number in range(FOLDS)]
     epochs = int(np.median([run.best_epoch for run in folds]))
     full = kept.get("full", lambda: _full_run(data, epochs, _seed(seed, FOLDS), part(FOLDS)).arrays())
-    return Dynamics(fold, folds, Run.of(full))
+    return Dynamics(fold, folds, ShortTraining.of(full))
 
 
 def _seed(seed: int, run: int) -> int:
     return seed * (FOLDS + 1) + run
 
 
-def _fold_run(data: Interactions, held_out: NDArray[np.bool_], seed: int, report: Callable[[float], None]) -> Run:
+def _fold_run(
+    data: Interactions, held_out: NDArray[np.bool_], seed: int, report: Callable[[float], None]
+) -> ShortTraining:
     """Train without some interactions until these, among negatives, are no longer predicted better."""
     judged = data.take(held_out)
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
@@ -128,10 +130,10 @@ def _fold_run(data: Interactions, held_out: NDArray[np.bool_], seed: int, report
         return -float(BCE()(model(sample.users, sample.items), sample.labels).mean())
 
     best_step = _train(training, validate, report)
-    return Run(_scores(model), best_step // training.steps_per_epoch, curve)
+    return ShortTraining(_scores(model), best_step // training.steps_per_epoch, curve)
 
 
-def _full_run(data: Interactions, epochs: int, seed: int, report: Callable[[float], None]) -> Run:
+def _full_run(data: Interactions, epochs: int, seed: int, report: Callable[[float], None]) -> ShortTraining:
     """Train on everything for a given time."""
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
     memory = InteractionMemory(len(data), keep=frozenset(epoch - 1 for epoch in CURVE))  # it counts from 0
@@ -139,7 +141,7 @@ def _full_run(data: Interactions, epochs: int, seed: int, report: Callable[[floa
     _train(training, lambda fitting: float(fitting.step), report)  # later is better: the last weights are kept
     curve = np.full((len(CURVE), len(data)), np.nan, np.float32)
     curve[: len(memory.epochs)] = memory.losses
-    return Run(_scores(model), epochs, curve)
+    return ShortTraining(_scores(model), epochs, curve)
 
 
 def _plain_training(

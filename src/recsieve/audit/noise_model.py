@@ -69,7 +69,7 @@ def learn_from_labels(
     """Fit the mixed model with the evidence that cross-validation on the labels supports, or popularity alone."""
     held_out, further = _Standard.of(evidence.held_out_logit), evidence.further()
     own = np.concatenate([held_out(evidence.held_out_logit)[:, None], further], axis=1)
-    learner = _Learner(data, own, make_design(data, dynamics))
+    learner = _NoiseLearner(data, own, make_design(data, dynamics))
     rows = np.flatnonzero(labels_of(data) != UNLABELLED)
     noise = data.is_false_positive[rows]
     fold = np.random.default_rng(seed).permutation(np.arange(len(rows)) % FOLDS)
@@ -118,7 +118,7 @@ def make_design(data: Interactions, dynamics: Dynamics) -> Design:
     )
 
 
-class _Learner:
+class _NoiseLearner:
     """Fits by any method, and predicts, by rows of the data; `own` are the columns of each interaction's own."""
 
     def __init__(self, data: Interactions, own: Columns, design: Design) -> None:

@@ -22,7 +22,7 @@ FLIPS = 2000
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedCandidate:
     """A candidate, and how it did on validation against the best plain model."""
 
     candidate: Candidate
@@ -41,9 +41,9 @@ class Rated:
 class Choice:
     """What was chosen, why, and all that there was to choose among, the best first."""
 
-    chosen: Rated
-    plain: Rated  # the best plain model
-    without_denoising: Rated | None  # the choice without what it does about noise, where it does something
+    chosen: RatedCandidate
+    plain: RatedCandidate  # the best plain model
+    without_denoising: RatedCandidate | None  # the choice without what it does about noise, where it does something
     popularity: float | None  # the score of popularity alone
     reason: str
     criterion: str
@@ -52,7 +52,7 @@ class Choice:
     tried: int
     planned: int
     epochs: dict[str, float]  # for which each model was fitted, by its slug
-    candidates: tuple[Rated, ...]
+    candidates: tuple[RatedCandidate, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """What metrics.json holds."""
@@ -78,13 +78,13 @@ class Choice:
         )
 
 
-def _described(rated: Rated) -> dict[str, Any]:
+def _described(rated: RatedCandidate) -> dict[str, Any]:
     return {"name": rated.name, **asdict(rated)}
 
 
-def _read(values: Mapping[str, Any]) -> Rated:
+def _read(values: Mapping[str, Any]) -> RatedCandidate:
     rest = {name: value for name, value in values.items() if name not in ("name", "candidate")}
-    return Rated(Candidate.from_dict(values["candidate"]), **rest)
+    return RatedCandidate(Candidate.from_dict(values["candidate"]), **rest)
 
 
 def best_plain(values: Values) -> str:
@@ -98,7 +98,7 @@ def score_of(of_users: NDArray[np.float64]) -> float:
     return float(of_users.sum(axis=1).mean())
 
 
-def rate(values: Values, seed: int = 0) -> tuple[Rated, ...]:
+def rate(values: Values, seed: int = 0) -> tuple[RatedCandidate, ...]:
     """Hold every candidate against the best plain model, user by user; the best first."""
     plain = values[best_plain(values)][1]
     differences = np.stack([(of_users - plain).sum(axis=1) for _, of_users in values.values()], axis=1)
@@ -109,7 +109,9 @@ def rate(values: Values, seed: int = 0) -> tuple[Rated, ...]:
     return tuple(sorted(rated, key=lambda one: -one.score))
 
 
-def rate_one(one: Candidate, of_users: NDArray[np.float64], plain: NDArray[np.float64], p_value: float) -> Rated:
+def rate_one(
+    one: Candidate, of_users: NDArray[np.float64], plain: NDArray[np.float64], p_value: float
+) -> RatedCandidate:
     """Hold one candidate against the best plain model."""
     base = score_of(plain) or math.inf  # where the best finds nothing, nothing can be said in shares of it
     halves = of_users - plain
@@ -117,7 +119,7 @@ def rate_one(one: Candidate, of_users: NDArray[np.float64], plain: NDArray[np.fl
     errors = halves.std(axis=0) / root
     weak = np.divide(halves.mean(axis=0), errors, out=np.zeros(2), where=errors > 1e-12).min()
     error = float(whole.std()) / root / base
-    return Rated(one, score_of(of_users), float(whole.mean()) / base, error, p_value, float(weak))
+    return RatedCandidate(one, score_of(of_users), float(whole.mean()) / base, error, p_value, float(weak))
 
 
 def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
@@ -133,7 +135,7 @@ def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray
     return (1 + (largest[:, None] >= scaled.sum(axis=0)).sum(axis=0)) / (1 + FLIPS)
 
 
-def pick(rated: tuple[Rated, ...], criterion: str, *, labelled: bool) -> tuple[Rated, str]:
+def pick(rated: tuple[RatedCandidate, ...], criterion: str, *, labelled: bool) -> tuple[RatedCandidate, str]:
     """The best of those that are convincingly better than the best plain model, or that, and why."""
     plain = max((one for one in rated if one.candidate.plain), key=lambda one: one.score)
     convincing = [one for one in rated if one.p_value < LEVEL and (labelled or _sure_without_labels(one))]
@@ -154,5 +156,5 @@ def pick(rated: tuple[Rated, ...], criterion: str, *, labelled: bool) -> tuple[R
     )
 
 
-def _sure_without_labels(one: Rated) -> bool:
+def _sure_without_labels(one: RatedCandidate) -> bool:
     return one.change > MARGIN and one.weak_half > -TRADED

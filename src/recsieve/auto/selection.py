@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 
 from recsieve.audit.noise_model import labels_of
 from recsieve.auto.candidates import Candidate, Spec
-from recsieve.auto.choice import Choice, Rated, best_plain, pick, rate, rate_one, score_of
+from recsieve.auto.choice import Choice, RatedCandidate, best_plain, pick, rate, rate_one, score_of
 from recsieve.auto.data import Stage, Trust, stage_data, trust_of
 from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, noise_seconds, visible
 from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
@@ -233,8 +233,8 @@ class Search:
         return Selection(choice, self._given, noise, trust if weighted else None)
 
     def _without_denoising(
-        self, chosen: Rated, by_name: dict[str, Rated], candidate_scorer: CandidateScorer
-    ) -> Rated | None:
+        self, chosen: RatedCandidate, by_name: dict[str, RatedCandidate], candidate_scorer: CandidateScorer
+    ) -> RatedCandidate | None:
         """What was chosen without what it does about noise, where it does anything."""
         if not chosen.candidate.denoises:
             return None

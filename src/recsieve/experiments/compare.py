@@ -12,7 +12,7 @@ from typing import Any
 from recsieve.checking import accepts, make_settings
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
-from recsieve.experiments.conclusions import JUDGEMENTS, conclude, group_runs
+from recsieve.experiments.conclusions import JUDGEMENTS, conclude, runs_of_seeds
 from recsieve.experiments.config import ComparisonConfig, Noise, run_settings
 from recsieve.experiments.machine import cores
 from recsieve.experiments.noise import with_noise
@@ -128,9 +128,9 @@ def _conclusions(
     config: ComparisonConfig, cells: list[Cell], out: Path, prepared: Mapping[str, Prepared]
 ) -> dict[str, Any]:
     """What the runs say together; the tables are written beside."""
-    groups = group_runs(cells, out / "runs")
-    rows = conclude(groups, config.metric)
-    write_tables(out / "tables", groups, rows)
+    compared = runs_of_seeds(cells, out / "runs")
+    rows = conclude(compared, config.metric)
+    write_tables(out / "tables", compared, rows)
     return {
         "data": {name: entry.facts | {"fingerprint": entry.fingerprint} for name, entry in prepared.items()},
         "training_seconds": round(sum(row["seconds"]["mean"] * row["seeds"] for row in rows), 1),

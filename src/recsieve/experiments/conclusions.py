@@ -29,7 +29,7 @@ FOUND = ("base_rate", "roc_auc", "average_precision", "selected", "precision", "
 
 
 @dataclass(frozen=True)
-class Group:
+class SeedRuns:
     """The runs of one strategy for one model on one kind of noise, a seed each."""
 
     noise: str
@@ -42,21 +42,21 @@ class Group:
         return self.noise, self.model, self.contender.name
 
 
-def group_runs(cells: Sequence[Cell], folder: Path) -> list[Group]:
+def runs_of_seeds(cells: Sequence[Cell], folder: Path) -> list[SeedRuns]:
     """Put the seeds of each cell together, in the order of the plan."""
-    groups: dict[tuple[str, str, str], Group] = {}
+    compared: dict[tuple[str, str, str], SeedRuns] = {}
     for cell in cells:
         key = cell.noise, cell.settings.model, cell.contender.name
-        group = groups.setdefault(key, Group(cell.noise, cell.settings.model, cell.contender, []))
-        group.runs.append(RunFolder(folder / cell.name))
-    return list(groups.values())
+        one = compared.setdefault(key, SeedRuns(cell.noise, cell.settings.model, cell.contender, []))
+        one.runs.append(RunFolder(folder / cell.name))
+    return list(compared.values())
 
 
-def conclude(groups: Sequence[Group], metric: str) -> list[dict[str, Any]]:
+def conclude(compared: Sequence[SeedRuns], metric: str) -> list[dict[str, Any]]:
     """A row for each group: its metrics, and how it stands against the same model without denoising, the popularity
     control, and the plain model that is best on validation."""
-    per_user = {group.key: read_per_user(group.runs, metric) for group in groups}
-    opponents = {group.key: _opponents(group, groups) for group in groups}
+    per_user = {one.key: read_per_user(one.runs, metric) for one in compared}
+    opponents = {one.key: _opponents(one, compared) for one in compared}
     pairs = [(key, other) for key, others in opponents.items() for other in others.values()]
     comparisons = {
         pair: compare_paired(*_as_many_seeds(*(per_user[key] for key in pair)), rng=np.random.default_rng(number))
@@ -69,20 +69,20 @@ def conclude(groups: Sequence[Group], metric: str) -> list[dict[str, Any]]:
             comparisons.items(), adjusted.tolist(), levels_left(adjusted).tolist(), strict=True
         )
     }
-    best = {noise: best_plain(groups, noise).key for noise in {group.noise for group in groups}}
+    best = {noise: best_plain(compared, noise).key for noise in {one.noise for one in compared}}
     rows = []
-    for group in groups:
-        row = describe_group(group) | {"best_plain": group.key == best[group.noise]}
-        for kind, other in opponents[group.key].items():
-            row[kind] = judged[group.key, other]
+    for one in compared:
+        row = describe_runs(one) | {"best_plain": one.key == best[one.noise]}
+        for kind, other in opponents[one.key].items():
+            row[kind] = judged[one.key, other]
         rows.append(row)
     return rows
 
 
-def best_plain(groups: Sequence[Group], noise: str) -> Group:
+def best_plain(compared: Sequence[SeedRuns], noise: str) -> SeedRuns:
     """The model that is best on validation without denoising, of those asked for and those in every comparison."""
-    plain = [group for group in groups if group.noise == noise and group.contender.role in ("baseline", "plain model")]
-    return max(plain, key=lambda group: np.mean([_on_validation(run) for run in group.runs]))
+    plain = [one for one in compared if one.noise == noise and one.contender.role in ("baseline", "plain model")]
+    return max(plain, key=lambda one: np.mean([_on_validation(run) for run in one.runs]))
 
 
 def _on_validation(run: RunFolder) -> float:
@@ -109,16 +109,16 @@ def read_per_user(runs: Sequence[RunFolder], metric: str) -> NDArray[np.float64]
     return values[:, ~np.isnan(values).any(0)]
 
 
-def _opponents(group: Group, groups: Sequence[Group]) -> dict[str, tuple[str, str, str]]:
+def _opponents(one: SeedRuns, compared: Sequence[SeedRuns]) -> dict[str, tuple[str, str, str]]:
     """Whom a group is compared with, by the name of the comparison."""
-    if group.contender.role in ("baseline", "plain model"):
+    if one.contender.role in ("baseline", "plain model"):
         return {}
-    alike = [other for other in groups if (other.noise, other.model) == (group.noise, group.model)]
+    alike = [other for other in compared if (other.noise, other.model) == (one.noise, one.model)]
     found = {"against_baseline": next(other.key for other in alike if other.contender.role == "baseline")}
-    if group.contender.control is not None:
-        found["against_popularity"] = (group.noise, group.model, group.contender.control)
-    best = best_plain(groups, group.noise).key
-    if group.contender.role == "strategy" and best != found["against_baseline"]:
+    if one.contender.control is not None:
+        found["against_popularity"] = (one.noise, one.model, one.contender.control)
+    best = best_plain(compared, one.noise).key
+    if one.contender.role == "strategy" and best != found["against_baseline"]:
         found["against_best_plain"] = best
     return found
 
@@ -139,14 +139,14 @@ def _judgement(name: str, comparison: Comparison, adjusted: float, level: float,
     }
 
 
-def describe_group(group: Group) -> dict[str, Any]:
+def describe_runs(one: SeedRuns) -> dict[str, Any]:
     """Means and standard deviations over the seeds."""
-    metrics = [run.read_metrics() for run in group.runs]
-    contender = group.contender
+    metrics = [run.read_metrics() for run in one.runs]
+    contender = one.contender
     names = metrics[0]["test"]
     return {
-        "noise": group.noise,
-        "model": group.model,
+        "noise": one.noise,
+        "model": one.model,
         "strategy": contender.name,
         "role": contender.role,
         "denoiser": contender.strategy.denoiser,
@@ -156,8 +156,8 @@ def describe_group(group: Group) -> dict[str, Any]:
         "epoch_selected": spread([run["selected"]["epoch"] for run in metrics]),
         "seconds": spread([run["seconds"] for run in metrics]),
         "cpu_seconds_per_epoch": spread([_cost(run) for run in metrics]),
-        "selection": selection_study([run.read_frame(run.path / VALIDATIONS) for run in group.runs]),
-        "detection": detection_where_selected(group.runs),
+        "selection": selection_study([run.read_frame(run.path / VALIDATIONS) for run in one.runs]),
+        "detection": detection_where_selected(one.runs),
     }
 
 

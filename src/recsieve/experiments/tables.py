@@ -8,19 +8,19 @@ from typing import Any
 
 import polars as pl
 
-from recsieve.experiments.conclusions import Group
+from recsieve.experiments.conclusions import SeedRuns
 from recsieve.experiments.trial import DETECTION, VALIDATIONS
 from recsieve.files import replacing
 
 
-def write_tables(folder: Path, groups: Sequence[Group], rows: Sequence[Mapping[str, Any]]) -> None:
+def write_tables(folder: Path, compared: Sequence[SeedRuns], rows: Sequence[Mapping[str, Any]]) -> None:
     """Write each table as CSV and Parquet."""
     tables = {
         "summary": pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None),
-        "runs": pl.DataFrame([_run_row(group, run) for group in groups for run in group.runs]),
-        "validations": _course(groups, VALIDATIONS),
-        "losses": _course(groups, "history.parquet"),
-        "detection": _course(groups, DETECTION, "score", "group"),
+        "runs": pl.DataFrame([_run_row(one, run) for one in compared for run in one.runs]),
+        "validations": _course(compared, VALIDATIONS),
+        "losses": _course(compared, "history.parquet"),
+        "detection": _course(compared, DETECTION, "score", "group"),
     }
     for name, table in tables.items():
         if not table.is_empty():
@@ -50,26 +50,26 @@ def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _about(group: Group) -> dict[str, str]:
-    return {"noise": group.noise, "model": group.model, "strategy": group.contender.name, "role": group.contender.role}
+def _about(one: SeedRuns) -> dict[str, str]:
+    return {"noise": one.noise, "model": one.model, "strategy": one.contender.name, "role": one.contender.role}
 
 
-def _run_row(group: Group, run: Any) -> dict[str, Any]:
+def _run_row(one: SeedRuns, run: Any) -> dict[str, Any]:
     metrics = run.read_metrics()
     seed = run.read_config()["settings"]["seed"]
     selected = {"epoch_selected": metrics["selected"]["epoch"], "seconds": metrics["seconds"]}
-    return _about(group) | {"seed": seed} | selected | metrics["test"]
+    return _about(one) | {"seed": seed} | selected | metrics["test"]
 
 
-def _course(groups: Sequence[Group], file: str, *by: str) -> pl.DataFrame:
+def _course(compared: Sequence[SeedRuns], file: str, *by: str) -> pl.DataFrame:
     """The means over the seeds of a record that runs have, at each epoch."""
     frames = []
-    for group in groups:
-        read = [run.read_frame(run.path / file) for run in group.runs if (run.path / file).exists()]
+    for one in compared:
+        read = [run.read_frame(run.path / file) for run in one.runs if (run.path / file).exists()]
         found = [frame for frame in read if len(frame)]
         if not found:  # a closed form has no course
             continue
         records = pl.concat(found).with_columns(pl.selectors.float().fill_nan(None))
         means = records.group_by("epoch", *by, maintain_order=True).mean().sort("epoch", maintain_order=True)
-        frames.append(means.select(*(pl.lit(value).alias(name) for name, value in _about(group).items()), pl.all()))
+        frames.append(means.select(*(pl.lit(value).alias(name) for name, value in _about(one).items()), pl.all()))
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()  # models may record different things

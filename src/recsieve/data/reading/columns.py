@@ -67,7 +67,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SourceRows:
     """One source, its columns under our names, and beside them what the rule for false positives asks about."""
 
     frame: pl.DataFrame
@@ -76,7 +76,9 @@ class Rows:
     is_clean: bool = False
 
 
-def read_rows(source: Source, names: Names, form: Format = AS_FOUND, group: Communicator = SINGLE_PROCESS) -> Rows:
+def read_rows(
+    source: Source, names: Names, form: Format = AS_FOUND, group: Communicator = SINGLE_PROCESS
+) -> SourceRows:
     """Read from a source the columns that matter, each in its final type; in a group, the rows of this rank's users."""
     table = open_table(source, form, names.asked)
     with readable(table.name):
@@ -105,7 +107,7 @@ def read_rows(source: Source, names: Names, form: Format = AS_FOUND, group: Comm
         frame = _of_own_users(whole, USER, group).collect()
     if group.size > 1:
         _refuse_lost_rows(frame, whole, table.name, group)
-    return Rows(frame, columns, table.is_authors, table.is_clean)
+    return SourceRows(frame, columns, table.is_authors, table.is_clean)
 
 
 def _of_own_users(rows: pl.LazyFrame, user: str, group: Communicator) -> pl.LazyFrame:

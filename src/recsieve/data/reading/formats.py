@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
 from recsieve.data.labelling import false_positive_flags, is_zero_or_one, marked, refuse_unknown_column, yes_or_no
-from recsieve.data.reading.columns import ITEM, OWN_FLAG, ROW, TIME, USER, WEIGHT, Names, Rows, as_weight, read_rows
+from recsieve.data.reading.columns import (
+    ITEM,
+    OWN_FLAG,
+    ROW,
+    TIME,
+    USER,
+    WEIGHT,
+    Names,
+    SourceRows,
+    as_weight,
+    read_rows,
+)
 from recsieve.data.reading.file_format import Format
 from recsieve.data.reading.ids import encode_ids, ids_as_codes
 from recsieve.data.reading.tables import Source, readable
@@ -75,14 +86,14 @@ def read_parts(
     return encode(parts, names, group), repeats
 
 
-def _usual_repeats(parts: list[Rows], rule: str | None) -> str:
+def _usual_repeats(parts: list[SourceRows], rule: str | None) -> str:
     """A log of events tells a return in a row beside that of the purchase; ratings are one opinion after another."""
     asked = {} if rule is None else dict.fromkeys(columns_of(rule))
     kinds = [part.frame.schema[name] for part in parts for name in asked if name in part.frame.columns]
     return "any" if any(isinstance(kind, pl.String | pl.Categorical | pl.Enum) for kind in kinds) else "all"
 
 
-def encode(parts: list[Rows], names: Names, group: Communicator = SINGLE_PROCESS) -> list[Interactions]:
+def encode(parts: list[SourceRows], names: Names, group: Communicator = SINGLE_PROCESS) -> list[Interactions]:
     """Code the rows of all parts over the same users and items, on all ranks, row by row as they stand."""
     with readable("the parts together"):
         frame = pl.concat(_with_ids_of_one_type([part.frame for part in parts]), how="diagonal_relaxed")
@@ -112,7 +123,7 @@ def _with_ids_of_one_type(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
     return [frame.with_columns(pl.col(mixed).cast(pl.String)) for frame in frames] if mixed else frames
 
 
-def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Communicator) -> NDArray[np.int8]:
+def _flags(frame: pl.DataFrame, parts: list[SourceRows], rule: str | None, group: Communicator) -> NDArray[np.int8]:
     """Tell true from false positives by the rule, or by the flag that the authors' files and our own have."""
     clean = np.repeat([part.is_clean for part in parts], [part.frame.height for part in parts])
     all_clean = all(part.is_clean for part in parts)
@@ -133,7 +144,7 @@ def _flags(frame: pl.DataFrame, parts: list[Rows], rule: str | None, group: Comm
     return flags
 
 
-def _marks(frame: pl.DataFrame, rule: str, parts: list[Rows], group: Communicator) -> NDArray[np.bool_]:
+def _marks(frame: pl.DataFrame, rule: str, parts: list[SourceRows], group: Communicator) -> NDArray[np.bool_]:
     for name in columns_of(rule):
         refuse_unknown_column(rule, name, frame.columns if name in frame.columns else parts[0].source_columns)
     return marked(frame, rule, group).fill_null(False).to_numpy()
@@ -154,7 +165,7 @@ def _of_positive_pairs(
 
 
 def _weight(
-    frame: pl.DataFrame, parts: list[Rows], names: Names, positive: NDArray[np.bool_] | None
+    frame: pl.DataFrame, parts: list[SourceRows], names: Names, positive: NDArray[np.bool_] | None
 ) -> NDArray[np.float32] | None:
     """The given weights, by column or expression; a row that is no interaction weighs nothing."""
     rule = names.weight_rule(parts[0].source_columns)
@@ -170,7 +181,7 @@ def _weight(
     return weight.to_numpy() if positive is None else weight.to_numpy() * positive
 
 
-def _authors_rule(frame: pl.DataFrame, parts: list[Rows], group: Communicator) -> str | None:
+def _authors_rule(frame: pl.DataFrame, parts: list[SourceRows], group: Communicator) -> str | None:
     """The rule of the authors' files: flag 0 is a false positive. There is none where the column holds stars."""
     if "rating" not in frame.columns or not any(part.is_authors for part in parts):
         return None
