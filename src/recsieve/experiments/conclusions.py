@@ -53,7 +53,7 @@ def runs_of_seeds(cells: Sequence[Cell], folder: Path) -> list[SeedRuns]:
 
 
 def conclude(compared: Sequence[SeedRuns], metric: str) -> list[dict[str, Any]]:
-    """A row for each group: its metrics, and how it stands against the same model without denoising, the popularity
+    """A row for each cell: its metrics, and how it stands against the same model without denoising, the popularity
     control, and the plain model that is best on validation."""
     per_user = {one.key: read_per_user(one.runs, metric) for one in compared}
     opponents = {one.key: _opponents(one, compared) for one in compared}
