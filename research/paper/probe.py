@@ -25,9 +25,9 @@ _BLOCK = 1 << 14
 class Probe:
     """Holds the losses of the same training interactions against each other, whenever it is asked."""
 
-    def __init__(self, train: Interactions, sample: int = SAMPLE) -> None:
+    def __init__(self, train: Interactions) -> None:
         known = np.flatnonzero(np.zeros(0) if train.false_positive is None else train.false_positive != UNLABELLED)
-        rows = np.sort(np.random.default_rng(0).choice(known, min(sample, len(known)), replace=False))
+        rows = np.sort(np.random.default_rng(0).choice(known, min(SAMPLE, len(known)), replace=False))
         self._data = train.take(rows)
         self._noise = self._data.is_false_positive
         popularity = train.item_counts()[self._data.items]

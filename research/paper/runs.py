@@ -179,10 +179,10 @@ def summarise(values: Iterable[float]) -> dict[str, float]:
     return {"mean": float(known.mean()), "sd": float(known.std(ddof=1)) if len(known) > 1 else 0.0}
 
 
-def mean_over_seeds(frames: Sequence[pl.DataFrame], key: str = "step") -> pl.DataFrame:
-    """Curves of several seeds as one, row by row of the key."""
+def mean_over_seeds(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Curves of several seeds as one, step by step."""
     together = pl.concat(frames).fill_nan(None)
-    return together.group_by(key, maintain_order=True).mean().sort(key)
+    return together.group_by("step", maintain_order=True).mean().sort("step")
 
 
 MOST_POINTS = 60  # of a curve: more is not seen

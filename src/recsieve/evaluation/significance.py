@@ -78,16 +78,16 @@ def holm(p_values: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64
     return np.minimum(raised, 1.0)[np.argsort(order)]
 
 
-def levels_left(adjusted: Sequence[float] | NDArray[np.floating], alpha: float = LEVEL) -> NDArray[np.float64]:
+def levels_left(adjusted: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64]:
     """The level at which Holm's correction tests each comparison, given which of the others were found to differ."""
-    found = np.asarray(adjusted, np.float64) < alpha
+    found = np.asarray(adjusted, np.float64) < LEVEL
     others = found.sum() - found
-    return alpha / (len(found) - others)
+    return LEVEL / (len(found) - others)
 
 
-def verdict(comparison: Comparison, adjusted_p: float, alpha: float = LEVEL) -> Verdict:
+def verdict(comparison: Comparison, adjusted_p: float) -> Verdict:
     """What may be said of a method, given the p-value after correction for many comparisons."""
-    if not adjusted_p < alpha:
+    if not adjusted_p < LEVEL:
         return "no difference found"
     return "better" if comparison.mean_difference > 0 else "worse"
 

@@ -12,7 +12,7 @@ from recsieve.experiments.config import NATURAL, Noise
 from recsieve.simulation.injection import inject
 
 
-def with_noise(split: Split, noise: Noise, seed: int = 0) -> Split:
+def with_noise(split: Split, noise: Noise) -> Split:
     """The split as it is, or with known noise taken out of training and validation and other noise put in.
 
     Noise is added to both, as to a log before it is split, so that validation is no cleaner than training. It is never
@@ -24,7 +24,7 @@ def with_noise(split: Split, noise: Noise, seed: int = 0) -> Split:
     liked_train, liked_validation = (part.take(~part.is_false_positive) for part in parts)
     liked = replace(concatenated([liked_train, liked_validation]), false_positive=None)
     dislikes = concatenated([part.take(part.is_false_positive) for part in parts])
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     noisy = inject(liked, noise.rate, noise.mechanism, rng, [split.test, split.test_false_positives], dislikes)
     in_validation = np.arange(len(noisy)) >= len(liked_train)
     share = len(liked_validation) / max(len(liked), 1)

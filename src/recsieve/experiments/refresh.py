@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from recsieve.errors import RunError
 from recsieve.evaluation import evaluate
 from recsieve.experiments.run import RunResult, check_out
 from recsieve.lock import locked
-from recsieve.recommender import DEFAULT_KS, Recommender
+from recsieve.recommender import Recommender
 from recsieve.refresh.grow import new_parts
 from recsieve.refresh.report import METRIC, K
 from recsieve.storage.run_folder import RunFolder
@@ -35,7 +35,6 @@ def refresh_and_save(
     *,
     columns: Mapping[str, Any] | None = None,
     anew: bool = False,
-    ks: Sequence[int] = DEFAULT_KS,
     progress: Callable[[Event], None] | None = None,
 ) -> RunResult:
     """Refresh a run with new data, whose columns are called as those of the run were unless `columns` says otherwise.
@@ -54,7 +53,7 @@ def refresh_and_save(
         after = before.refresh(new, forget=forget, progress=progress)
         if anew and after.refreshed is not None and after.refreshed.held_out:
             _compare(before, after, progress)
-        return _save(run, after, about | {"refreshed": str(source)}, ks)
+        return _save(run, after, about | {"refreshed": str(source)})
 
 
 def _read_new(data: Path, before: Recommender, about: Mapping[str, Any], columns: Mapping[str, Any]) -> Split:
@@ -89,12 +88,12 @@ def _compare(before: Recommender, after: Recommender, progress: Callable[[Event]
     after.refreshed = replace(after.refreshed, anew=score, anew_seconds=seconds)
 
 
-def _save(run: RunFolder, after: Recommender, about: dict[str, Any], ks: Sequence[int]) -> RunResult:
+def _save(run: RunFolder, after: Recommender, about: dict[str, Any]) -> RunResult:
     split = after.split
     assert split is not None
     run.write_split(split)
     run.write_config(after.settings, about | {"fingerprint": fingerprint(split.train)})
-    evaluation = after.evaluate(split, ks) if len(split.test) else None
+    evaluation = after.evaluate(split) if len(split.test) else None
     after.save_results(run)
     if evaluation is not None:
         run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))

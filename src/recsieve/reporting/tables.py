@@ -41,14 +41,14 @@ def say(*lines: str, bullet: bool = False) -> None:
         console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-def say_command(words: Sequence[str], indent: str = "  ") -> None:
+def say_command(words: Sequence[str]) -> None:
     """Put a command on standard output, over several lines that a shell takes as one where a terminal is narrow."""
     console = output()
-    lines = [indent]
+    lines = ["  "]
     for word in words:
         if console.is_terminal and len(lines[-1]) + len(word) > console.width - 3 and lines[-1].strip():
             lines[-1] += "\\"
-            lines.append(indent * 2)
+            lines.append("    ")
         lines[-1] += f"{word} "
     for line in lines:
         console.print(line.rstrip(), markup=False, highlight=False, emoji=False, soft_wrap=True)

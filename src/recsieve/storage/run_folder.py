@@ -96,16 +96,16 @@ class RunFolder:
     def _is_old(self) -> bool:
         return "format" not in self.read_config()
 
-    def require(self, *, finished: bool = True) -> None:
+    def require(self) -> None:
         """Say what is wrong if this is no run, or none that has ended."""
         if not self.exists:
             what = "no such folder" if not self.path.exists() else "it holds no config.toml"
             raise RunError(f"{self.path} is not a run of recsieve ({what}): give a folder that `train` has written.")
-        if finished and not self.finished:
+        if not self.finished:
             raise RunError(f"the training in {self.path} has not ended: go on with the same command and --resume.")
-        if finished and not self.manifest.exists():
+        if not self.manifest.exists():
             log.warning("%s was written by version 0.1: nothing tells whether its files are whole.", self.path)
-        elif finished:
+        else:
             self._check_manifest()
 
     def _check_manifest(self) -> None:
