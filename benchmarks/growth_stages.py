@@ -141,7 +141,7 @@ def held_bytes(training: GradientFitting, driver: Driver, split: Split) -> dict[
 
 
 def forget_peak() -> None:
-    """Let the peak of memory begin anew, where the system can do that."""
+    """Let the peak of memory start again, where the system can do that."""
     path = Path("/proc/self/clear_refs")
     if path.exists():
         path.write_text("5")

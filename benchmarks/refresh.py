@@ -55,7 +55,7 @@ def by_time(data: Interactions) -> tuple[Interactions, Interactions]:
 
 
 def measure(old: Interactions, new: Interactions, model: str) -> dict[str, Any]:
-    """Seconds and NDCG@20 of a refreshed run and of one that is trained anew on the same data."""
+    """Seconds and NDCG@20 of a refreshed run and of one that is trained from scratch on the same data."""
     before = Recommender(model=model).fit(split_interactions(old))
     started = time.perf_counter()
     after = before.refresh(new)

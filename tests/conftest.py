@@ -141,7 +141,7 @@ def in_ranks():
                 all_said = list(self.said)
                 self.barrier.wait()
             except BrokenBarrierError:
-                raise GroupError(f"rank {self.rank} has lost the others") from None
+                raise GroupError(f"rank {self.rank} has lost the connection to the others") from None
             return all_said
 
         def all_gather(self, tensor):

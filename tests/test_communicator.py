@@ -50,6 +50,7 @@ def test_what_goes_wrong_between_ranks_is_one_line(monkeypatch):
 
     monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
     with pytest.raises(
-        GroupError, match=r"rank 1 has lost the others \(Connection closed by peer \[10.0.0.2\]:6019\):"
+        GroupError,
+        match=r"rank 1 has lost the connection to the others \(Connection closed by peer \[10.0.0.2\]:6019\):",
     ):
         Communicator(1, 2).total(1)

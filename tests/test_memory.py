@@ -37,7 +37,7 @@ def test_what_is_used_already_counts_against_the_limit():
 def test_tables_of_a_model_that_do_not_fit_are_refused(split):
     settings = make_settings({"model": "gmf", "model_options": {"factors": 10**6}})
     limit_memory("1G")
-    with pytest.raises(ConfigError, match=r"gmf with 1,000,000 factors for 65 users and items takes 1\.0 GB"):
+    with pytest.raises(ConfigError, match=r"gmf with 1,000,000 factors for 65 users and items needs 1\.0 GB"):
         check_possible(settings, split)
 
 

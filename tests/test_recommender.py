@@ -165,7 +165,7 @@ def test_the_validation_loss_goes_by_the_name_of_version_0_1_too():
 def test_clean_selection_without_flags_is_refused(small_data):
     from dataclasses import replace
 
-    with pytest.raises(ConfigError, match="not known"):
+    with pytest.raises(ConfigError, match="known to be noise"):
         Recommender(select_by="clean-ndcg@5", **QUICK).fit(replace(small_data(), false_positive=None))
 
 
@@ -333,7 +333,7 @@ def test_a_run_to_which_a_file_was_added_or_from_which_one_is_gone_is_refused(sa
 
 def test_a_run_under_way_has_no_manifest_and_is_not_opened(saved):
     (saved / "manifest.json").unlink()
-    with pytest.raises(RunError, match="has not ended: go on with the same command and --resume"):
+    with pytest.raises(RunError, match="has not finished: continue with the same command and --resume"):
         Recommender.load(saved)
 
 
@@ -377,7 +377,7 @@ def test_a_model_of_the_users_own_is_fitted_and_its_run_says_that_it_has_no_name
     recommender = Recommender(Mine, model_options={"factors": 4}, **QUICK).fit(split)
     assert recommender.trained().user.weight.shape == (split.train.n_users, 4)
     recommender.save(tmp_path / "run")
-    with pytest.raises(RunError, match="given as an object"):
+    with pytest.raises(RunError, match="without a registered name"):
         Recommender.load(tmp_path / "run")
 
 

@@ -49,7 +49,7 @@ def test_a_broken_plug_in_is_one_clear_line_and_the_others_work(offer, text, rea
     with pytest.raises(ConfigError) as raised:
         things["broken"]
     message = str(raised.value)
-    assert message.startswith("the thing 'broken' is offered by plugin_broken:Mine, which cannot be imported")
+    assert message.startswith("the thing 'broken' comes from plugin_broken:Mine, which cannot be imported")
     assert reason in message
     assert "\n" not in message
 

@@ -1,6 +1,6 @@
 """`python -m trust.kills [KILLS [COMMAND ...]]`: kill -9 at random moments and at writes, go on, compare to the bit.
 
-Each kill begins anew or goes on with what the one before has left; after some, the command is run to its end and its
+Each kill starts again or goes on with what the one before has left; after some, the command is run to its end and its
 files are held against those of undisturbed runs.
 """
 

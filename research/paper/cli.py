@@ -20,7 +20,7 @@ DataSets = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder of runs, which all results share, and for the result.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Runs of each cell.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Runs of each strategy.")]
 Epochs = Annotated[int, typer.Option(min=1, help="Of every training: the authors' have 10.")]
 Models = Annotated[str | None, typer.Option(help="gmf, neumf, cdae; several with commas. [those of the paper]")]
 Fidelity = Annotated[
@@ -34,7 +34,7 @@ Preset = Annotated[
     str | None, typer.Option(help="Settings of the paper's adressa, amazon-book or yelp. [the data's own, else yelp]")
 ]
 Users = Annotated[int | None, typer.Option(min=1, help="Rank for at most so many test users. [all]")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Parallel processes. [the cores]")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Parallel processes. [number of cores]")]
 ResultFile = Annotated[Path | None, typer.Option("--result", help="Also write the numbers to this JSON file.")]
 OUT = Path("runs/paper")
 
@@ -164,7 +164,7 @@ def ml100k(
     out: Annotated[Path, typer.Option(help="Folder for the runs; finished ones are not repeated.")] = Path(
         "runs/ml-100k"
     ),
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each strategy.")] = 3,
     models: Annotated[str, typer.Option(help="Several with commas.")] = "gmf,neumf,cdae,lightgcn",
     result: Annotated[
         Path | None, typer.Option(help="Also write the numbers to this JSON file; cells of other models stay in it.")

@@ -1,4 +1,4 @@
-"""Recommenders that are not misled by accidental clicks, and the truth about a log's noise.
+"""Train recommenders on noisy logs, and find out how noisy they are.
 
 - `recsieve.data`: a log becomes `Interactions`, and these a `Split` into training, validation and test
 - `recsieve.models`: the recommenders; `recsieve.objectives`: their losses; `recsieve.denoisers`: losses become weights

@@ -50,7 +50,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         auto_options(settings.denoiser_options)
     elif settings.denoiser not in (*DENOISERS, CUSTOM):
         known = [*DENOISERS, AUTO]
-        raise ConfigError(f"there is no denoiser '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
+        raise ConfigError(f"there is no strategy '{settings.denoiser}': {did_you_mean(settings.denoiser, known)}")
     if settings.select_by.startswith(TRIMMED):
         trimmed_share(settings.select_by)
     elif not is_loss(settings.select_by):
@@ -68,11 +68,11 @@ def _check_auto(settings: Settings) -> None:
     """Refuse what is said of one model where several are tried."""
     if settings.denoiser != AUTO:
         raise ConfigError(
-            f"the strategy is {settings.denoiser}, but no model is named: give one, such as ials, mf or gmf, or leave "
-            "the strategy to auto too."
+            f"the strategy is {settings.denoiser}, but no model is named: give one, e.g. ials, mf or gmf, or leave out "
+            "the strategy."
         )
     if settings.model_options:
-        raise ConfigError(f"{next(iter(settings.model_options))} is an option of a model: name the model too.")
+        raise ConfigError(f"{next(iter(settings.model_options))} is an option of a model: give a model as well.")
     for name in settings.candidates:
         MODELS[name]  # says what there is instead
 
@@ -112,7 +112,7 @@ def _not_one_owner(name: str, chosen: Mapping[str, str], known: Mapping[str, lis
     if several:
         return (
             f"'{name}' is an option of more than one of {model}, {objective} and {denoiser}: train it in Python, where "
-            "each has options of its own."
+            "each has its own options."
         )
     hint = did_you_mean(name, [option for names in known.values() for option in names])
     return f"there is no option '{name}' of {model}, the objective {objective} or the strategy {denoiser}: {hint}"
@@ -133,7 +133,7 @@ def _check_model(settings: Settings) -> None:
             raise ConfigError(f"the model {settings.model} has no option '{name}': {did_you_mean(name, known)}")
     factors = options.get("factors", 1)
     if isinstance(factors, bool) or not isinstance(factors, int) or factors < 1:
-        raise ConfigError(f"factors is {factors!r}, but it is the size of the vectors: give a whole number from 1.")
+        raise ConfigError(f"factors is {factors!r}, but it is the size of the embeddings: give 1 or more.")
     with _explaining(f"the model {settings.model}", options):
         if issubclass(model, Model):
             one = CSR(np.array([0, 1], np.int64), np.zeros(1, np.int32), 1)
@@ -162,11 +162,11 @@ def _check_steps(settings: Settings, model: type[Model]) -> None:
 def _check_learner(settings: Settings, learner: Learner) -> None:
     """Refuse what a model that fits itself has no use for."""
     if settings.objective != Settings().objective:
-        raise ConfigError(f"{settings.model} has an objective of its own: leave objective='{settings.objective}' out.")
+        raise ConfigError(f"{settings.model} has its own objective: leave out objective='{settings.objective}'.")
     if settings.denoiser not in (AUTO, CUSTOM) and not learner.accepts(DENOISERS[settings.denoiser]):
         known = [name for name in DENOISERS if learner.accepts(DENOISERS[name])]
         raise ConfigError(
-            f"the strategy {settings.denoiser} makes no sense for {settings.model}, which takes {', '.join(known)}: "
+            f"the strategy {settings.denoiser} does not work with {settings.model}, which takes {', '.join(known)}: "
             "give one of these, or weights of interactions."
         )
 
@@ -185,11 +185,11 @@ def _check_fidelity(settings: Settings) -> None:
     if settings.fidelity == "paper":
         return
     if settings.chooses:
-        raise ConfigError("fidelity is 'authors', but their code chooses nothing: name a model and a strategy.")
+        raise ConfigError("fidelity is 'authors', but auto is not part of their code: give a model and a strategy.")
     if make_objective(settings.objective, settings.objective_options).pairwise:
         raise ConfigError(
-            f"fidelity is 'authors', whose batches keep no positive beside its negatives, which {settings.objective} "
-            "compares: give a pointwise objective such as bce, or fidelity 'paper'."
+            f"fidelity is 'authors', which shuffles positives and negatives, but {settings.objective} needs them "
+            "together: give a pointwise objective such as bce, or fidelity 'paper'."
         )
 
 

@@ -163,8 +163,8 @@ class Communicator:
             if "gloo" not in str(error) and not isinstance(error, dist.DistError):
                 raise
             raise GroupError(
-                f"rank {self.rank} has lost the others ({_reason(error)}): one of them has stopped and says why, or "
-                "its host cannot be reached; start the group again to go on."
+                f"rank {self.rank} has lost the connection to the others ({_reason(error)}): one of them has stopped "
+                "(see its output), or its host cannot be reached; start the group again to continue."
             ) from error
 
 
@@ -199,8 +199,8 @@ def join() -> Iterator[Communicator]:
         dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
     except RuntimeError as error:
         raise GroupError(
-            f"rank {os.environ['RANK']} cannot meet the others at {os.environ['MASTER_ADDR']} ({_reason(error)}): give "
-            "torchrun on every host the same address, one that all of them reach."
+            f"rank {os.environ['RANK']} cannot connect to the others at {os.environ['MASTER_ADDR']} "
+            f"({_reason(error)}): give torchrun the same address on every host, one that all of them can reach."
         ) from error
     try:
         yield current()

@@ -32,7 +32,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """Give a temporary folder to fill; at the end it becomes `folder`, which has to be new or empty, or is removed."""
     folder = folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"'{folder}' exists and is not an empty folder: give a new one, or remove it first.")
+        raise RunError(f"'{folder}' exists and is not an empty folder: give a new folder, or remove this one first.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         complete = Path(temporary) / "complete"

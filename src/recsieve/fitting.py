@@ -92,7 +92,7 @@ class Fitter:
         elif validate is None and memory is None:
             self._choose(split)
         else:
-            raise ConfigError("auto validates by itself, several trainings: give neither validate nor memory.")
+            raise ConfigError("auto does its own validation of several trainings: leave out validate and memory.")
 
     def _fit_named(
         self, split: Split, validate: Callable[[Fitting], float] | None, memory: InteractionMemory | None
@@ -222,7 +222,7 @@ def fitted_until(
 def _take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
     """Go on where a checkpoint was written; one that does not fit is told in one line."""
     state = load_checkpoint(checkpoint, group)
-    with reading(checkpoint, "of this training", "begin anew in another folder"):
+    with reading(checkpoint, "of this training", "start again in another folder"):
         driver.load_state_dict(state)
 
 

@@ -30,7 +30,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise RunError(
-            f"{folder} is being written by {_holder(folder)}: wait until that has ended, or give another folder by "
+            f"{folder} is being written by {_holder(folder)}: wait until it has finished, or give another folder with "
             "--out."
         ) from None
     try:

@@ -26,7 +26,7 @@ def parse_memory(text: str) -> int:
     match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([KMGT]?)I?B?\s*", text.upper(), re.ASCII)
     size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if not size:
-        raise ConfigError(f"memory is '{text}', but it is what may be used of it: give e.g. 4G or 500M.")
+        raise ConfigError(f"memory is '{text}', but it is a memory limit: give e.g. 4G or 500M.")
     return size
 
 

@@ -42,7 +42,7 @@ def check_possible(settings: Settings, split: Split) -> None:
     _require_memory(settings, split)
     if settings.select_by.startswith("clean-") and validation.all_reduce_length():
         if not group.any(validation.has_flags):
-            raise ConfigError(f"select_by is '{settings.select_by}', but it is not known which interactions are noise.")
+            raise ConfigError(f"select_by is '{settings.select_by}', but no interactions are known to be noise.")
         if not group.any(bool((~validation.is_false_positive).any())):
             raise ConfigError(
                 f"select_by is '{settings.select_by}', but all of the validation data is noise: give e.g. 'ndcg@20'."
@@ -61,7 +61,7 @@ def _require_memory(settings: Settings, split: Split) -> None:
     if needed > free:
         raise ConfigError(
             f"{settings.model} with {factors:,} factors for {split.train.n_users + split.train.n_items:,} users and "
-            f"items takes {gigabytes(needed)} of memory, and {gigabytes(free)} are free: give fewer factors."
+            f"items needs {gigabytes(needed)} of memory, and {gigabytes(free)} is free: use fewer factors."
         )
 
 
@@ -72,7 +72,9 @@ def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | No
     if isinstance(model, type) or name == CUSTOM or not is_dataclass(model):
         return {"model": name}
     if options:
-        raise ConfigError(f"model_options are given beside a model that has its own: give them to {kind.__name__}(…).")
+        raise ConfigError(
+            f"model_options are given, but the model object has its own options: give them to {kind.__name__}(…)."
+        )
     values = {field.name: getattr(model, field.name) for field in fields(model)}
     return {"model": name, "model_options": {name: value for name, value in values.items() if value is not None}}
 
@@ -89,7 +91,9 @@ def describe_denoiser(denoiser: Denoiser) -> dict[str, Any]:
 def make_learner(settings: Settings, given: Learner | type[Model] | None = None) -> Learner:
     """What fits the model that was given or that the settings name: itself, or gradients do."""
     if settings.model == CUSTOM and given is None:
-        raise RunError("the model of this run was given as an object, which has no name to be made from: train anew.")
+        raise RunError(
+            "the model of this run was an object without a registered name, so it cannot be loaded: train again."
+        )
     model = MODELS[settings.model] if given is None else given
     if not isinstance(model, type):
         return model
@@ -121,7 +125,7 @@ def criterion(settings: Settings, split: Split) -> Callable[[Fitting], float]:
     """The one criterion that decides which weights are kept: a fitting in, a score out."""
     validation, group = split.validation, split.train.group
     if validation.all_reduce_length() == 0:
-        log.warning("there is no validation data, so the last weights are kept, whatever select_by says.")
+        log.warning("there is no validation data, so the last weights are kept instead of the best.")
         return lambda fitting: float(fitting.step)
     if settings.select_by == VALIDATION_LOSS:
         return lambda fitting: -fitting.validation_loss(validation)

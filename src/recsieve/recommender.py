@@ -190,7 +190,7 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         if isinstance(model, ShardedModel):
-            raise ConfigError("sharded tables take no offset: save the run, and load it in one process.")
+            raise ConfigError("sharded tables cannot have an offset: save the run, and load it in one process.")
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None
         served = self.serving()
@@ -251,7 +251,9 @@ class Recommender(Displayed):
         ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity, categories, per_category)
         if profiles is not None:
             if users is not None:
-                raise ConfigError("both users and profiles are given: ask for fitted users or for new ones.")
+                raise ConfigError(
+                    "both users and profiles are given: give users for trained users, or profiles for new ones."
+                )
             lists = ranker.for_profiles(as_profiles(profiles), k, filters, explain=explain)
         else:
             asked = None if users is None else texts(users)
@@ -418,7 +420,7 @@ def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | Non
     given: dict[str, Any] = {name: value for name, value in names.items() if value is not None}
     if isinstance(data, Split | Interactions):
         if given:
-            raise ConfigError(f"{', '.join(given)} are for columns of a data frame or file, which this is not.")
+            raise ConfigError(f"{', '.join(given)} only apply to a data frame or file, which this is not.")
         return data if isinstance(data, Split) else split_interactions(data, ratios=(0.9, 0.1, 0.0), seed=seed)
     return split_interactions(read_interactions(data, **given), ratios=(0.9, 0.1, 0.0), seed=seed)
 

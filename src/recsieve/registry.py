@@ -45,8 +45,8 @@ class Registry(Mapping[str, T], Generic[T]):
             loaded: T = point.load()
         except Exception as error:  # whatever somebody else's module raises
             raise ConfigError(
-                f"the {self.kind} '{point.name}' is offered by {point.value}, which cannot be imported "
-                f"({type(error).__name__}: {error}): mend or uninstall that package."
+                f"the {self.kind} '{point.name}' comes from {point.value}, which cannot be imported "
+                f"({type(error).__name__}: {error}): fix or uninstall that package."
             ) from error
         return loaded
 

@@ -60,7 +60,7 @@ def read_chosen(run: RunFolder, metrics: Mapping[str, Any]) -> Chosen:
     if "choice" not in metrics:
         return Chosen()
     if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):
-        log.warning("%s was chosen by version 0.1: why is in its metrics.json alone.", run.path)
+        log.warning("%s was chosen by version 0.1: the reason is only in its metrics.json.", run.path)
         return Chosen()
     with reading(run.metrics, "of this version"):
         choice = Choice.from_dict(metrics["choice"])
@@ -101,7 +101,7 @@ def _read_blend(
         of_offset = _below(state, "offset.")
         offset = Offset.from_state(of_offset) if of_offset else None
     except (RunError, KeyError, ValueError) as error:
-        raise RunError(f"{path} does not fit what was chosen: {error}") from None
+        raise RunError(f"{path} does not fit the chosen model: {error}") from None
     if offset is not None:
         _check_offset(offset, parts[0], path)
     return Blend(parts, candidate.weights, offset)
@@ -117,7 +117,7 @@ def _read_offset(run: RunFolder, model: Scorer) -> Offset:
     try:
         offset = Offset.from_state(run.read_weights(run.offset))
     except (KeyError, ValueError):
-        raise RunError(f"{run.offset} is damaged or of another run: train anew in another folder.") from None
+        raise RunError(f"{run.offset} is damaged or belongs to another run: train again in another folder.") from None
     _check_offset(offset, model, run.offset)
     return offset
 
@@ -128,7 +128,7 @@ def _check_offset(offset: Offset, model: Scorer, path: Path) -> None:
     except (RuntimeError, IndexError):
         fits = False
     if not fits:
-        raise RunError(f"{path} is damaged or of another run: train anew in another folder.")
+        raise RunError(f"{path} is damaged or belongs to another run: train again in another folder.")
 
 
 def _below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -40,23 +40,22 @@ class TrainingSize(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    epochs: Positive = Field(default=100, description="At most this many epochs.")
-    batch_size: Positive = Field(default=1024, description="Positives and negatives together.")
-    negatives: Positive = Field(default=1, description="Sampled for each positive.")
+    epochs: Positive = Field(default=100, description="Maximum number of epochs.")
+    batch_size: Positive = Field(default=1024, description="Positives and negatives per batch.")
+    negatives: Positive = Field(default=1, description="Negatives to sample for each positive.")
     engine: Engine = Field(
-        default="auto", description="How steps are made; numbers differ by rounding, which may add up."
+        default="auto", description="How training steps are computed; results differ by rounding, which may add up."
     )
 
 
 class TrainingPlan(TrainingSize):
     """How long and in what steps to train by gradients."""
 
-    learning_rate: Rate = Field(default=1e-3, description="Of Adam.")
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="The same seed gives the same numbers.")
+    learning_rate: Rate = Field(default=1e-3, description="Learning rate of Adam.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="The same seed gives the same results.")
     fidelity: Fidelity = Field(
         default="paper",
-        description="Where its authors' code differs from the paper: batches, drops, means and tests as the 'paper' or "
-        "the 'authors' have them.",
+        description="Follow the 'paper', or the code of its 'authors' where the two differ.",
     )
     validate_every: Positive | None = Field(default=None, description="Steps between validations. [an epoch]")
     checkpoint_every: Positive | None = Field(default=None, description="Steps between checkpoints. [an epoch]")
@@ -66,16 +65,16 @@ class Common(TrainingSize):
     """What all trainings of a study have in common, so that none is favoured."""
 
     objective: str = Field(
-        default="bce", description="bce, square or hinge of each pair; bpr, softmax or bsl against negatives."
+        default="bce", description="Loss: bce, square or hinge (pointwise); bpr, softmax or bsl (against negatives)."
     )
     objective_options: Options = {}
     select_by: SelectBy = Field(
         default=SELECT_BY,
-        description="What decides which weights are kept: ndcg@20, clean-ndcg@20, validation-loss, trimmed-loss, ….",
+        description="Which epoch to keep, by validation: ndcg@20, clean-ndcg@20, validation-loss, trimmed-loss, ….",
     )
     patience: Positive = Field(default=10, description="Stop after this many validations without progress.")
     validation_users: Positive | None = Field(
-        default=None, description="Rank for at most this many users at each validation, drawn once. [everybody]"
+        default=None, description="Validate on a random sample of this many users. [all users]"
     )
 
 
@@ -85,25 +84,26 @@ class Settings(TrainingPlan, Common):
     model: str = Field(
         default=AUTO,
         description="auto (chosen on validation), ease, ials, itemknn, rp3beta, popularity, mf, lightgcn, gmf, neumf, "
-        "cdae, nmtr (told what was regretted), or one of a plug-in.",
+        "cdae, nmtr (uses noise labels), or one from a plug-in.",
     )
     model_options: Options = {}
     denoiser: str = Field(
         default=AUTO,
         description="auto (chosen on validation), keep-all (plain training), truncated (T-CE), reweighted (R-CE), "
         "eard, udt, dcf, pld, truncated-by-owner, reweighted-by-owner, random-drop, least-popular-drop, "
-        "negative-feedback (NR: told what was regretted), fine-tuning and warm-up (told what was not), or one of a "
-        "plug-in. "
-        "[auto; keep-all where a model is named]",
+        "negative-feedback (NR: uses noise labels), fine-tuning and warm-up (use clean labels), or one from a "
+        "plug-in. [auto; keep-all if you name a model]",
     )
     denoiser_options: Options = {}
-    shard_tables: bool = Field(default=False, description="Share rows of tables out over torchrun's ranks by TorchRec.")
-    table_learning_rate: Rate = Field(default=0.05, description="Of row-wise Adagrad, on sharded tables.")
-    budget: str = Field(default="2m", description="auto: the time it may take, e.g. 30s, 2m or 1h.")
-    trials: Positive | None = Field(default=None, description="auto: so many models, instead of a time.")
-    candidates: list[str] = Field(default=[], description="auto: the models to choose among. [all]")
+    shard_tables: bool = Field(default=False, description="Distribute table rows over torchrun's ranks with TorchRec.")
+    table_learning_rate: Rate = Field(
+        default=0.05, description="Learning rate of row-wise Adagrad, for sharded tables."
+    )
+    budget: str = Field(default="2m", description="auto: time limit, e.g. 30s, 2m or 1h.")
+    trials: Positive | None = Field(default=None, description="auto: number of models, instead of a time limit.")
+    candidates: list[str] = Field(default=[], description="auto: the models to choose from. [all]")
     final: bool | None = Field(
-        default=None, description="Fit what was selected again with validation, and on the whole log. [for auto]"
+        default=None, description="Refit the model with validation data, and then on the whole log. [for auto]"
     )
 
     @model_validator(mode="before")
@@ -145,9 +145,8 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
     metric, _, k = select_by.removeprefix("clean-").partition("@")
     if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
         raise ConfigError(
-            f"select_by is '{select_by}', but it says which of the models along the way is kept: give a metric on the "
-            "validation set such as 'ndcg@20', 'clean-ndcg@20' (known false positives left out), 'validation-loss' "
-            "or 'trimmed-loss'."
+            f"select_by is '{select_by}', but it says which epoch to keep: give a metric on validation data such as "
+            "'ndcg@20', 'clean-ndcg@20' (known false positives left out), 'validation-loss' or 'trimmed-loss'."
         )
     return metric, int(k), clean
 
@@ -162,7 +161,7 @@ def trimmed_share(select_by: str) -> float:
     share = select_by.removeprefix(TRIMMED).removeprefix("@") or "0.1"
     if not re.fullmatch(r"0(\.[0-9]{1,6})?", share) or select_by == f"{TRIMMED}@":
         raise ConfigError(
-            f"select_by is '{select_by}', but the largest losses of a share of the validation positives are left out: "
+            f"select_by is '{select_by}', but it is the share of validation positives to leave out: "
             "give a number from 0 to below 1, e.g. 'trimmed-loss@0.1'."
         )
     return float(share)

@@ -164,7 +164,7 @@ def test_without_labels_scores_of_ones_own_are_one_more_reason(regretful):
     scores = np.zeros(len(regretful))
     scores[7] = 1
     audit = find_noisy_interactions(replace(regretful, false_positive=None), scores=scores, seed=0)
-    assert "your own score" in audit.table.filter(pl.col("row") == 7)["reason"][0]
+    assert "your score" in audit.table.filter(pl.col("row") == 7)["reason"][0]
 
 
 def test_scores_of_another_length_or_with_gaps_are_refused(regretful):

@@ -15,19 +15,19 @@ def evidence(**given):
 @pytest.mark.parametrize(("popularity", "who"), [(1, "this user alone"), (2, "2 users")])
 def test_a_rare_item_is_told_with_who_has_it(popularity, who):
     (reason,) = reasons_without_labels(evidence(popularity=popularity, unpopular=0.98))
-    assert reason == f"few have this item: {who}, and 98 % of all interactions are with more popular ones"
+    assert reason == f"few users have this item: {who}; 98 % of all interactions are with more popular items"
 
 
 def test_what_fits_least_in_a_long_profile_is_told_as_a_share_of_it():
     (reason,) = reasons_without_labels(evidence(activity=40, unfitting_in_profile=0.975))
-    assert reason == "one of the 3 % of this user's 40 interactions that fit the rest of their history least"
+    assert reason == "among the 3 % of this user's 40 interactions that fit their history least"
 
 
 def test_the_two_strongest_reasons_are_told_the_strongest_first():
     (reason,) = reasons_without_labels(evidence(unpopular=0.8, unfitting=0.9, unexpected=0.99))
     first, second = reason.split("; ")
     assert first.startswith("a model that had not seen it")
-    assert second.startswith("fits the rest")
+    assert second.startswith("fits this user's history")
 
 
 def test_where_nothing_stands_out_it_says_so():

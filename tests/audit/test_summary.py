@@ -21,8 +21,8 @@ def facts(**changes):
 
 def test_mostly_popularity_is_said_first():
     notes = list(_notes(facts(popularity_correlation=0.9)))
-    assert "mostly popularity" in notes[0]
-    assert not any("mostly popularity" in note for note in _notes(facts()))
+    assert "mostly reflects popularity" in notes[0]
+    assert not any("mostly reflects popularity" in note for note in _notes(facts()))
 
 
 def test_the_share_of_noise_is_told_with_its_interval():
@@ -42,7 +42,7 @@ def test_falling_back_is_said():
 
 def test_labels_that_are_no_random_part_are_warned_of():
     notes = " ".join(_notes(facts(labels_differ={"item popularity": 0.5, "user activity": 0.0})))
-    assert "not a random part" in notes
+    assert "not a random sample" in notes
     assert "item popularity" in notes
 
 

@@ -163,7 +163,7 @@ def test_without_denoising_nothing_is_said_of_weights():
 
 
 def test_auto_judges_by_itself_and_needs_validation(split):
-    with pytest.raises(ConfigError, match="neither validate nor memory"):
+    with pytest.raises(ConfigError, match="leave out validate and memory"):
         Recommender().fit(split, validate=lambda training: 0.0)
     with pytest.raises(ConfigError, match="there is none"):
         Recommender().fit(replace(split, validation=split.validation.take(slice(0, 0))))

@@ -18,7 +18,7 @@ def test_raw_files_become_a_split_that_can_be_trained_on_and_described(recsieve,
     converted = recsieve("convert", "movielens", ratings.parent, "--out", tmp_path / "movies")
     assert converted.code == 0
     assert "240 lines read" in converted.out
-    assert f"train on it: recsieve train {tmp_path / 'movies'}" in converted.out.replace("\n", " ")
+    assert f"next: recsieve train {tmp_path / 'movies'}" in converted.out.replace("\n", " ")
     assert recsieve("train", tmp_path / "movies", "--epochs", 1, "--out", tmp_path / "run").code == 0
     facts = json.loads(recsieve("describe", tmp_path / "movies", "--json").out)
     assert facts["labelled"] == facts["interactions"] == pl.read_parquet(tmp_path / "movies" / "train.parquet").height

@@ -30,10 +30,10 @@ def test_every_setting_that_a_word_can_give_is_an_option_without_a_default_of_it
 
 def test_help_shows_the_defaults_of_the_settings(recsieve):
     told = " ".join(recsieve("train", "--help").out.split())
-    assert f"At most this many epochs. [{Settings().epochs}]" in told
-    assert f"Of Adam. [{Settings().learning_rate}]" in told
-    assert f"Runs of each cell. [{ComparisonConfig().seeds}]" in " ".join(recsieve("compare", "--help").out.split())
-    assert f"Trials of each strategy. [{TuningConfig().trials}]" in " ".join(recsieve("tune", "--help").out.split())
+    assert f"Maximum number of epochs. [{Settings().epochs}]" in told
+    assert f"Learning rate of Adam. [{Settings().learning_rate}]" in told
+    assert f"Runs of each strategy. [{ComparisonConfig().seeds}]" in " ".join(recsieve("compare", "--help").out.split())
+    assert f"Trials for each strategy. [{TuningConfig().trials}]" in " ".join(recsieve("tune", "--help").out.split())
 
 
 @pytest.mark.parametrize(

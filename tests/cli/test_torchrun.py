@@ -80,7 +80,7 @@ def test_a_rank_that_cannot_read_its_part_stops_all_with_one_line_each(parts, tm
     assert (first.returncode, second.returncode) == (2, 2)
     assert len(errors[1]) == 1
     assert "there is no file or folder" in errors[1][0]
-    assert "rank 0 has lost the others" in errors[0][-1]
+    assert "rank 0 has lost the connection to the others" in errors[0][-1]
 
 
 @pytest.fixture

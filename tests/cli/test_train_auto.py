@@ -14,7 +14,7 @@ def test_a_choice_is_printed_written_on_the_page_and_used(recsieve, log, columns
     settings = RunFolder(run).read_config()["settings"]
     assert (settings["model"], settings["denoiser"]) == ("auto", "auto")
     choice = RunFolder(run).read_metrics()["choice"]
-    assert f"(2 plain ones were planned) and chose {choice['chosen']['name']}: {choice['reason']}" in answer.out
+    assert f"(2 plain models planned) and chose {choice['chosen']['name']}: {choice['reason']}" in answer.out
     assert all(line in answer.out for line in choice_lines(choice))
     assert choice["labels"] == len(RunFolder(run).read_split().train)
     assert "mixed model" in choice["evidence"] or "popularity" in choice["evidence"]

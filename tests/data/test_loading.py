@@ -148,11 +148,8 @@ def test_the_rows_of_a_pair_all_count_before_its_noise_leaves_the_test(tmp_path)
     assert sizes(split) == [2, 2, 1, 1]
     assert pairs(split.test_false_positives) == [(1, 32)]
     assert report.lines() == [
-        *(
-            f"1 rows of the {part} part repeat a pair: each pair was made one row."
-            for part in ("training", "validation", "test")
-        ),
-        "3 rows marked as noise are 3 noisy pairs: a pair is noise if any of its rows is (repeats: any).",
+        *(f"1 rows of the {part} part repeat a pair and were merged." for part in ("training", "validation", "test")),
+        "3 rows marked as noise became 3 noisy pairs: a pair is noise if any of its rows is (repeats: any).",
     ]
     assert sizes(load_split(tmp_path, false_positive="event = 'return'", repeats="all")) == [2, 2, 2, 0]
 

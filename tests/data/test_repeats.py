@@ -68,7 +68,7 @@ def test_a_rule_over_events_marks_a_pair_of_which_one_row_is_noise():
     split = load_split(EVENTS, false_positive=RETURNED, ratios=(1, 0, 0))
     report = split.report
     assert split.train.is_false_positive.tolist() == [True, False, True]
-    assert "2 rows marked as noise are 2 noisy pairs: a pair is noise if any of its rows is" in report.lines()[1]
+    assert "2 rows marked as noise became 2 noisy pairs: a pair is noise if any of its rows is" in report.lines()[1]
 
 
 def test_a_rule_over_ratings_leaves_a_pair_clean_of_which_one_row_is():
@@ -103,10 +103,10 @@ def test_sums_are_counts_where_no_weight_is_given():
 def test_a_rule_of_which_nothing_survives_is_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
         read_interactions(EVENTS, false_positive=RETURNED, repeats="all")
-    assert "none of the 2 rows marked as noise survives the merging of repeats" in caplog.text
+    assert "none of the 2 rows marked as noise is left after merging repeats" in caplog.text
     split = load_split(EVENTS, false_positive=RETURNED, repeats="majority")
     report = split.report
-    assert "none of the 2 rows marked as noise survives" in report.lines()[1]
+    assert "none of the 2 rows marked as noise is left" in report.lines()[1]
 
 
 def test_an_unknown_way_to_merge_is_refused_before_anything_is_read():

@@ -76,5 +76,5 @@ def test_a_column_may_be_called_as_a_word_of_sql_is(name):
 
 
 def test_a_between_of_a_between_is_refused_and_not_worked_at_for_hours():
-    with pytest.raises(ConfigError, match="a between of a between"):
+    with pytest.raises(ConfigError, match="a between inside a between"):
         parse_rule("rating between 1 and 2" + " between 1 and 2" * 20)

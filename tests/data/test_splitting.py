@@ -165,7 +165,7 @@ def test_the_earlier_part_keeps_a_shared_pair_and_that_is_told():
         "1 pairs of the validation part are also in the training part: they stay in the training part only.",
         "1 pairs of the test part are also in the training part: they stay in the training part only.",
         "1 pairs of the test part are also in the validation part: they stay in the validation part only.",
-        "2 false positives of the test are also in another part or its clean test: they were left out.",
+        "2 false positives of the test are also in another part or its clean test and were left out.",
     ]
 
 

@@ -64,7 +64,7 @@ def test_the_phases_of_a_training_are_of_known_true_positives_or_of_all(small_da
 
 def test_without_labels_they_are_refused(small_data):
 
-    with pytest.raises(ConfigError, match="not known of any interaction"):
+    with pytest.raises(ConfigError, match="there are none"):
         Recommender("gmf", "fine-tuning").fit(replace(small_data(), false_positive=None))
 
 

@@ -59,7 +59,7 @@ def test_a_memory_goes_on_where_its_state_was_taken():
 
 
 def test_a_state_of_other_data_and_an_impossible_size_are_refused():
-    with pytest.raises(RunError, match="remembers 2 interactions, but there are 3"):
+    with pytest.raises(RunError, match="has 2 interactions, but there are 3"):
         InteractionMemory(3).load_state_dict(InteractionMemory(2).state_dict())
     with pytest.raises(ConfigError, match="n_interactions is 0"):
         InteractionMemory(0)

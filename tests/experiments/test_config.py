@@ -21,10 +21,10 @@ from recsieve.experiments.config import Strategy, make_config, read_config, run_
         ({"strategies": {"T": {"denoisr": "truncated"}}}, "strategies.T.denoiser is missing"),
         ({"noise": [{"mechanism": "unifrom", "rate": 0.1}]}, "did you mean 'uniform'?"),
         ({"noise": [{"mechanism": "uniform", "rate": 1.5}]}, "noise.0.rate is 1.5"),
-        ({"metric": "clean-ndcg@20"}, "measured on the test"),
-        ({"metric": "loss"}, "measured on the test"),
+        ({"metric": "clean-ndcg@20"}, "a metric on the test"),
+        ({"metric": "loss"}, "a metric on the test"),
         ({"select_by": "loss"}, "select_by is 'loss'"),
-        ({"model_options": {"neumf": {"factors": 8}}}, "model_options are given for 'neumf'"),
+        ({"model_options": {"neumf": {"factors": 8}}}, "there are model_options for 'neumf'"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_give(values, words):
@@ -47,7 +47,7 @@ def test_a_file_may_say_everything_and_options_take_its_place(tmp_path):
     assert list(config.strategies) == ["T-CE"]
 
 
-@pytest.mark.parametrize(("text", "words"), [("seeds = ", "as a TOML file"), ("seeds = 5", "names no data")])
+@pytest.mark.parametrize(("text", "words"), [("seeds = ", "as a TOML file"), ("seeds = 5", "has no data")])
 def test_a_file_that_cannot_be_used_is_told(tmp_path, text, words):
     (tmp_path / "compare.toml").write_text(text)
     with pytest.raises(ConfigError, match=words):

@@ -106,7 +106,7 @@ def test_cells_are_those_asked_for_and_an_unknown_name_is_an_error(board):
     [
         ("trials = 2", "trails = 2", "there is no setting 'trails'"),
         ("trials = 2", "trials = ", "cannot be read"),
-        ("[noise.noisy]", "[noise.nosy]", "noise is given for the data 'nosy'"),
+        ("[noise.noisy]", "[noise.nosy]", "there is noise for the data 'nosy'"),
     ],
 )
 def test_a_wrong_board_is_told_in_one_line(tmp_path, old, new, told):

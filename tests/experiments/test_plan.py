@@ -55,7 +55,7 @@ def test_every_seed_model_and_noise_is_a_run_with_a_name_of_its_own():
 
 def test_names_that_differ_only_in_signs_are_refused():
     config = make_config({"strategies": {"T-CE": TRUNCATED, "T CE": {"denoiser": "reweighted"}}})
-    with pytest.raises(ConfigError, match="named alike"):
+    with pytest.raises(ConfigError, match="have the same name"):
         plan(config, {Noise(): False})
 
 

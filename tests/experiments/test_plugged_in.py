@@ -78,6 +78,6 @@ def test_it_is_tuned_over_its_own_search_space_and_that_of_the_model(split, tmp_
 def test_a_model_that_is_solved_is_tuned_without_a_learning_rate(split, tmp_path, in_this_process, caplog):
     config = make_tuning({"model": "itemknn", "trials": 2})
     (found,) = run_tuning(config, tmp_path / "out", split=split)["strategies"]
-    assert "the strategy truncated makes no sense for itemknn" in caplog.text
+    assert "the strategy truncated does not work with itemknn" in caplog.text
     assert set(found["model_options"]) == {"neighbours", "similarity"}
     assert "learning_rate" not in found

@@ -34,7 +34,7 @@ def test_a_run_that_fails_is_named_with_its_reason(split, tiny, tmp_path):
     # Its tables fit into memory, which is looked at beforehand, and its layers do not.
     options = {"models": ["neumf"], "model_options": {"neumf": {"factors": 200_000}}}
     config = make_config({**tiny, **options, "learning_rate": 1e-3})
-    with pytest.raises(RunError, match=r"natural-neumf-CE-0 failed: .* \(all of it in .*error.txt\)"):
+    with pytest.raises(RunError, match=r"natural-neumf-CE-0 failed: .* \(details in .*error.txt\)"):
         run_comparison(config, tmp_path / "out", split=split)
 
 
@@ -51,7 +51,7 @@ def test_ctrl_c_leaves_whole_files_and_the_same_command_goes_on(tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
-    assert "stopped; what was written is whole" in process.stderr.read()
+    assert "stopped; all files are intact" in process.stderr.read()
     assert not list(out.rglob("*.part"))
     done = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
     assert 1 <= len(done) < 6

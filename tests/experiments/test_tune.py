@@ -74,7 +74,7 @@ def test_other_data_or_settings_in_the_same_folder_are_refused(tune, small_data)
     from recsieve.data.splitting import split_interactions
 
     tune(strategies=["keep-all"])
-    with pytest.raises(RunError, match="begun with epochs = 2"):
+    with pytest.raises(RunError, match="started with epochs = 2"):
         tune(strategies=["keep-all"], epochs=3)
     with pytest.raises(RunError, match="the data has changed"):
         tune(given=split_interactions(small_data(40, 25, 0.4, seed=1)), strategies=["keep-all"])
@@ -98,7 +98,7 @@ def test_a_mistake_is_one_line(values, words):
 def test_options_are_told_in_a_persons_terms():
     told = in_words("truncated", {"drop_positives": 0.08, "ramp_epochs": 3}, {"learning_rate": 0.001})
     assert told == "dropping up to 8 % of the positives, reached after 3 epochs; learning rate 0.001"
-    assert "counts 50 % of a certain one" in in_words("reweighted", {"beta": 0.3}, {})
+    assert "counts 50 % of one with 100 %" in in_words("reweighted", {"beta": 0.3}, {})
 
 
 def test_advice_says_when_plain_training_is_as_good():
@@ -109,15 +109,15 @@ def test_advice_says_when_plain_training_is_as_good():
     ]
     best, _, line, caution = advice(found, "ndcg@20")
     assert best == "Best on validation: CE, …."
-    assert "−5.0\u00a0% against the best plain training" in line
-    assert "What mattered most was beta (70 %)" in line
+    assert "−5.0\u00a0% compared with the best plain training" in line
+    assert "The most important option was beta (70 %)" in line
     assert "No options were found" in line
     assert "looks better than it is" in caution
 
 
 def test_trials_that_all_diverge_are_told_in_one_line(in_this_process, split, tmp_path, monkeypatch):
     def diverge(self, *given, **named):
-        raise DivergedError("the training diverged by step 1.", 1)
+        raise DivergedError("the training diverged at step 1.", 1)
 
     monkeypatch.setattr(Recommender, "fit", diverge)
     config = make_tuning({"model": "gmf", "strategies": ["keep-all"], "trials": 2, "epochs": 1, "workers": 1})

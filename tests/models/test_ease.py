@@ -50,11 +50,11 @@ def test_what_predicts_an_item_is_similar_to_it(fit, small_data):
 
 def test_a_catalogue_that_does_not_fit_names_the_memory_and_ials(fit, weighted, monkeypatch):
     monkeypatch.setattr(ease, "free_memory", lambda: 2**10)
-    with pytest.raises(ConfigError, match=r"EASE on 20 items takes 0\.0 GB.*give ials"):
+    with pytest.raises(ConfigError, match=r"EASE on 20 items needs 0\.0 GB.*use ials"):
         fit(EASE(), weighted())
     monkeypatch.setattr(ease, "free_memory", lambda: 2 * 4 * 20 * 20)
     fit(EASE(), weighted())
-    with pytest.raises(ConfigError, match="give ials"):
+    with pytest.raises(ConfigError, match="use ials"):
         fit(EASE(weights="targets"), weighted())
 
 

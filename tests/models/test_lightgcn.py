@@ -170,7 +170,7 @@ def test_an_item_is_most_like_itself(small_data):
 def test_ranks_that_have_some_profiles_each_are_refused_in_one_line(split):
     shared: Interactions = replace(split.train, group=Communicator(0, 2))
     learner, run = fit(split.train)
-    with pytest.raises(ConfigError, match="2 ranks have some each: start it without torchrun"):
+    with pytest.raises(ConfigError, match="divided among 2 ranks: start it without torchrun"):
         learner.begin(replace(split, train=shared), run)
     with pytest.raises(ConfigError, match="without torchrun"):
         learner.restore(shared, {})

@@ -73,5 +73,5 @@ def test_its_loss_is_that_of_both_tasks_over_what_was_liked_and_what_was_clicked
 
 
 def test_a_pairwise_objective_is_refused(small_data):
-    with pytest.raises(ConfigError, match="give a pointwise objective such as bce"):
+    with pytest.raises(ConfigError, match="give a pointwise objective"):
         make(small_data).losses(Batch(USERS, ITEMS, torch.ones(3), torch.arange(3)), BPR())

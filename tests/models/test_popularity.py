@@ -12,5 +12,5 @@ def test_a_score_is_the_sum_of_an_items_weights_for_everybody(fit, weighted, den
 
 
 def test_items_are_not_similar_by_popularity(fit, weighted):
-    with pytest.raises(ConfigError, match="popularity does not know which items are alike"):
+    with pytest.raises(ConfigError, match="popularity cannot find similar items"):
         fit(Popularity(), weighted()).similar(torch.tensor([0]))

@@ -325,5 +325,5 @@ def test_saved_options_that_are_no_numbers_are_refused(wrong):
     optimizer = LazyAdam(nn.Linear(1, 1).parameters())
     state = optimizer.state_dict()
     state["param_groups"][0] |= wrong
-    with pytest.raises(RunError, match="options that are no numbers"):
+    with pytest.raises(RunError, match="options that are not numbers"):
         optimizer.load_state_dict(state)

@@ -96,7 +96,7 @@ def test_every_model_takes_new_data_in(name, old, log, tmp_path):
     assert report.interactions + report.known == log.height
     assert report.before is not None
     went_on = name == "ials" or issubclass(kind, Model)
-    assert all(("went on from its vectors" in done) == went_on for done in report.models.values())
+    assert all(("continued from its vectors" in done) == went_on for done in report.models.values())
     new_user = next(user for user in after.split.train.user_ids if user not in fitted.split.train.user_ids.to_list())
     assert after.recommend([new_user], k=3).height == 3
     after.save(tmp_path / "run")
@@ -171,7 +171,7 @@ def test_what_was_chosen_is_refreshed_part_by_part_with_its_offset_and_its_trust
     assert isinstance(after.final, Blend)
     ease, ials = after.refreshed.models.values()
     assert ease == "was solved again"
-    assert "went on from its vectors" in ials
+    assert "continued from its vectors" in ials
     offset = after.final.offset
     assert torch.allclose(offset.item, 0.5 * torch.log1p(torch.from_numpy(_counts(after.split)).float()), atol=1e-5)
     assert len(offset.noise_users) == after.model.n_users
@@ -223,8 +223,8 @@ def test_the_command_writes_a_run_that_says_what_changed_and_can_be_refreshed_ag
     answer = recsieve(*words)
     assert answer.code == 0, answer.err
     assert "new users and" in answer.out
-    assert "went on from its vectors" in answer.out
-    assert "trained anew" in answer.out
+    assert "continued from its vectors" in answer.out
+    assert "trained from scratch" in answer.out
     assert recsieve("evaluate", tmp_path / "next").code == 0
     metrics = json.loads((tmp_path / "next" / "metrics.json").read_text())
     assert metrics["refreshed"]["anew"] >= 0

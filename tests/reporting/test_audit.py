@@ -20,11 +20,11 @@ FORMULA = '=HYPERLINK("http://evil")'
 USERS = [SCRIPT, RIGHT_TO_LEFT, QUOTES, FORMULA]
 ITEMS = ["@SUM(1)", "+1-1", "-5", SCRIPT]
 REASONS = [
-    "few have this item: 2 users",
-    "few have this item: 3 users; one of 5 % that fit least",
+    "few users have this item: 2 users",
+    "few users have this item: 3 users; one of 5 % that fit least",
     "one of 9 % that fit least",
 ]
-POPULAR = "On this data the noise score is mostly popularity"
+POPULAR = "On this data the noise score mostly reflects popularity"
 
 
 @pytest.fixture
@@ -76,10 +76,10 @@ def written(folder):
 
 def test_the_page_begins_with_what_a_reader_must_know(folder):
     text = written(folder)
-    places = [text.index(words) for words in (POPULAR, "unknown: no labels", "Where the noise sits", 'id="list"')]
+    places = [text.index(words) for words in (POPULAR, "unknown: no labels", "Where the noise is", 'id="list"')]
     assert places == sorted(places)
     assert "The 7 most suspicious of 8 interactions" in text
-    assert "How sure this is" not in text
+    assert "How reliable this is" not in text
 
 
 def test_with_labels_it_tells_the_estimate_its_interval_and_how_sure_it_is(folder):
@@ -91,7 +91,13 @@ def test_with_labels_it_tells_the_estimate_its_interval_and_how_sure_it_is(folde
         calibration=calibration, noise_share={"estimate": 0.2, "low": 0.15, "high": 0.25, "level": 0.9},
     )  # fmt: skip
     text = written(folder)
-    for words in ("20.0 %", "90 % interval", "15.0 % to 25.0 %", "ROC AUC 0.75 on unseen labels", "How sure this is"):
+    for words in (
+        "20.0 %",
+        "90 % interval",
+        "15.0 % to 25.0 %",
+        "ROC AUC 0.75 on held-out labels",
+        "How reliable this is",
+    ):
         assert words in text
 
 
@@ -192,9 +198,9 @@ def test_search_reason_and_least_score_filter_the_list_and_columns_sort_it(do):
     assert set(seen["upper"]) == {FORMULA}
     assert seen["none"] == []
     assert seen["count"] == "0 of 7 listed."
-    assert seen["few"] == "few have this item: … users (5)"
+    assert seen["few"] == "few users have this item: … users (5)"
     assert len(seen["reasons"]) == 5
-    assert all("few have this item" in reason for reason in seen["reasons"])
+    assert all("few users have this item" in reason for reason in seen["reasons"])
     assert seen["high"] == ["0.800", "0.700", "0.600"]
     assert seen["up"] == seen["high"][::-1]
 

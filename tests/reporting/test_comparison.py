@@ -17,7 +17,7 @@ def folder(compare, tmp_path):
 def test_the_page_begins_with_the_answer_and_ends_with_how_it_was_made(folder):
     text = write_comparison_page(folder).read_text(encoding="utf-8")
     result = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
-    places = [text.index(words) for words in ("The answer", result["answer"], "All numbers", "How this was made")]
+    places = [text.index(words) for words in ("The answer", result["answer"], "All numbers", "How this was run")]
     assert places == sorted(places)
     assert "http://" not in text.split("<script>")[0]
 
@@ -45,7 +45,7 @@ def test_rows_say_what_each_strategy_is_worth(folder):
 def test_noise_rates_are_drawn_as_curves(compare, tmp_path):
     reweighted = {"R-CE": {"denoiser": "reweighted"}}
     compare(noise=[{"mechanism": "uniform", "rate": rate} for rate in (0.0, 0.3)], strategies=reweighted)
-    assert "What noise does" in write_comparison_page(tmp_path / "out").read_text(encoding="utf-8")
+    assert "The effect of noise" in write_comparison_page(tmp_path / "out").read_text(encoding="utf-8")
     assert (tmp_path / "out" / "charts" / "noise.svg").exists()
     assert (tmp_path / "out" / "charts" / "effects-gmf-uniform-30-noise.png").exists()
 

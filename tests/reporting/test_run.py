@@ -46,8 +46,9 @@ def run(tmp_path):
 def test_a_run_says_what_came_out_of_what_by_which_command_and_when(run):
     text = write_run_page(run, "recsieve train shop").read_text(encoding="utf-8")
     for part in (
-        "gmf with T-CE on shop", "puts 49.8 % of what test users went on to like", "15.2 % of what they regretted",
-        "rating &lt; 3", "Command: recsieve train shop", str(date.today()), "ann", "pot", "after epoch 6",
+        "gmf with T-CE on shop", "puts 49.8 % of the items that test users went on to like",
+        "15.2 % of the items they regretted",
+        "rating &lt; 3", "Command: recsieve train shop", str(date.today()), "ann", "pot", "weights of epoch 6",
         "model gmf, denoiser truncated, epochs 6",
     ):  # fmt: skip
         assert part in text, part

@@ -271,7 +271,7 @@ def test_other_labels_and_weights_go_with_their_interactions(small_data):
 
 def test_on_ranks_a_choice_is_one_clear_error(small_data, in_ranks):
     def choose(group):
-        with pytest.raises(ConfigError, match="no torchrun"):
+        with pytest.raises(ConfigError, match="without torchrun"):
             Sampler(share_out(small_data(), group), seed=0).choose(np.array([1]))
 
     in_ranks(2, choose)

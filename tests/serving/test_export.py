@@ -100,12 +100,12 @@ def test_weights_are_read_by_numpy_and_safetensors_without_pickle(runs, recommen
 def test_a_model_without_vectors_has_lists_alone_and_what_is_there_stays(runs, tmp_path, recsieve):
     answer = recsieve("export", runs / "ease", "--to", tmp_path / "ease")
     assert answer.code == 0
-    assert "no vectors, as the model has none" in answer.out
+    assert "no vectors, because the model has none" in answer.out
     assert [path.name for path in (tmp_path / "ease").iterdir()] == ["recommendations.parquet"]
     with pytest.raises(ConfigError, match="EASE has no vectors"):
         export(runs / "ease", tmp_path / "ease.npz")
     (tmp_path / "mine.sqlite").write_text("mine")
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         export(runs / "ease", tmp_path / "mine.sqlite")
     answer = recsieve("export", runs / "ease", "--to", tmp_path / "x.docx")
     assert answer.code == 2

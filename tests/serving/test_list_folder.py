@@ -109,7 +109,7 @@ def test_lists_of_another_run_or_length_do_not_get_mixed(run, split, tmp_path):
 
 def test_a_folder_of_something_else_and_a_damaged_one_are_refused(run, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match="no lists of recsieve"):
+    with pytest.raises(RunError, match="not lists of recsieve"):
         write_lists(run, tmp_path, 3)
     (tmp_path / "lists").mkdir()
     for text in ("{", "[]", '{"k": 3}', '{"run": "", "k": 3, "exclude_seen": true, "users": 9, "users_per_part": 0}'):

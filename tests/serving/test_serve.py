@@ -93,7 +93,7 @@ def test_profiles_filters_and_reasons_are_those_of_recommend(service, recommende
     assert {e["user"]: [item["item"] for item in e["items"]] for e in found["lists"]} == lists_in(expected)
     said = [[reason["item"] for reason in item["reasons"]] for e in found["lists"] for item in e["items"]]
     assert said == [[reason["item"] for reason in reasons] for reasons in expected["reasons"].to_list()]
-    assert found["notes"] == ["left out of the profiles: 1 item that the data does not have ('nowhere')."]
+    assert found["notes"] == ["left out of the profiles: 1 item not in the data ('nowhere')."]
 
 
 def test_unknown_users_get_popular_items_and_are_flagged(service):

@@ -44,7 +44,7 @@ def test_whatever_a_library_raises_is_one_line(tmp_path, error):
 
 
 def test_what_is_missing_is_named_and_memory_that_runs_out_is_no_damage(tmp_path):
-    with pytest.raises(RunError, match=r"lacks nothing\.json"), reading(tmp_path):
+    with pytest.raises(RunError, match=r"has no nothing\.json"), reading(tmp_path):
         (tmp_path / "nothing.json").read_text()
     with pytest.raises(MemoryError), reading(tmp_path):
         raise MemoryError

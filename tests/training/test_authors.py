@@ -114,7 +114,7 @@ def test_a_pairwise_objective_refuses_the_authors_batches_in_one_line():
 
 
 def test_a_choice_refuses_the_authors_fidelity_in_one_line():
-    with pytest.raises(ConfigError, match="name a model and a strategy"):
+    with pytest.raises(ConfigError, match="give a model and a strategy"):
         Recommender(fidelity="authors")
 
 

@@ -185,7 +185,7 @@ def test_a_memory_that_does_not_fit_says_what_to_give(small_data):
     data = small_data()
     with pytest.raises(ConfigError, match=rf"give InteractionMemory\({len(data)}\)"):
         begin(data, memory=InteractionMemory(3))
-    with pytest.raises(RunError, match="begun without a memory"):
+    with pytest.raises(RunError, match="started without a memory"):
         begin(data, memory=InteractionMemory(len(data))).load_state_dict(begin(data).state_dict())
 
 

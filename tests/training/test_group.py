@@ -104,7 +104,7 @@ def test_a_strategy_with_a_memory_has_the_same_losses_on_two_ranks(small_data, i
 def test_a_strategy_that_chooses_among_interactions_is_refused_in_a_group(small_data, in_ranks, denoiser):
     options = {"phase_epochs": 1} if denoiser == "fine-tuning" else {}
     strategy = {"denoiser_options": options, "epochs": 2}
-    with pytest.raises(ConfigError, match="only one process"):
+    with pytest.raises(ConfigError, match="one process only"):
         in_ranks(2, lambda group: Recommender("gmf", denoiser, **strategy).fit(share_out(small_data(), group)))
 
 

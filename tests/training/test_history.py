@@ -52,5 +52,5 @@ def test_a_history_with_counts_that_are_none_is_refused(small_data, count):
     rows = torch.zeros(2, 11, dtype=torch.float64)
     history.load_state_dict({"rows": rows})
     rows[0, 8] = count  # dropped
-    with pytest.raises(ValueError, match="counts that are none"):
+    with pytest.raises(ValueError, match="invalid counts"):
         history.load_state_dict({"rows": rows})

@@ -22,26 +22,24 @@ def _share(name: str) -> pl.Expr:
 
 
 _IN_PROFILE = pl.format(
-    "one of the {} % of this user's {} interactions that fit the rest of their history least",
+    "among the {} % of this user's {} interactions that fit their history least",
     ((1 - pl.col("unfitting_in_profile")) * 100).ceil().cast(pl.Int64),
     "activity",
 )
-_MISFIT = pl.format(
-    "fits the rest of this user's history less than {} % of all interactions fit theirs", _share("unfitting")
-)
+_MISFIT = pl.format("fits this user's history worse than {} % of all interactions fit theirs", _share("unfitting"))
 _UNEXPECTED = pl.format(
-    "a model that had not seen it expected it less than {} % of all interactions", _share("unexpected")
+    "a model that had not seen it found it less likely than {} % of all interactions", _share("unexpected")
 )
-_GIVEN = pl.format("your own score is higher than that of {} % of all interactions", _share("given"))
+_GIVEN = pl.format("your score is higher than that of {} % of all interactions", _share("given"))
 _RARE = pl.format(
-    "few have this item: {}, and {} % of all interactions are with more popular ones",
+    "few users have this item: {}; {} % of all interactions are with more popular items",
     pl.when(pl.col("popularity") == 1).then(pl.lit("this user alone")).otherwise(pl.format("{} users", "popularity")),
     _share("unpopular"),
 )
 _LIKELY = {
-    "item": pl.lit("interactions with items like this one, in who has them and how many, are often regretted"),
-    "user": pl.lit("users like this one, in taste and activity, often regret what they choose"),
-    "pair": pl.lit("users of such taste often regret items of this kind"),
+    "item": pl.lit("interactions with similar items are often regretted"),
+    "user": pl.lit("users with similar taste and activity often regret what they choose"),
+    "pair": pl.lit("users with similar taste often regret items of this kind"),
 }
 
 

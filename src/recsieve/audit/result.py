@@ -58,7 +58,7 @@ class Audit:
         What is known to be noise is left out in any case, and counts in the share; what is known to be none stays.
         """
         if (share is None) == (threshold is None):
-            raise ConfigError("give a share of the interactions to take out, or a threshold of the probability.")
+            raise ConfigError("give a share of the interactions to remove, or a threshold for the probability.")
         if threshold is not None:
             _check("threshold", threshold)
             return self.data.take(self._probability("a threshold is one of P") < threshold)
@@ -73,8 +73,8 @@ class Audit:
     def _probability(self, why: str) -> NDArray[np.float32]:
         if self.probability is None:
             raise DataError(
-                f"there are too few labels for a probability of noise, and {why}: mark more false positives, or give a "
-                "share."
+                f"there are too few labels to estimate the probability of noise, and {why}: label more interactions, "
+                "or give a share."
             )
         return self.probability
 
@@ -123,10 +123,10 @@ def _check(name: str, value: float | None) -> float:
 def check_folder(folder: Path) -> None:
     """Refuse a place that holds something else than an audit."""
     if folder.is_file():
-        raise RunError(f"{folder} is a file, but an audit is a folder: give another name by --out.")
+        raise RunError(f"{folder} is a file, but an audit is a folder: give another name with --out.")
     begun = any((folder / name).exists() for name in (SUMMARY, TABLE, TRAININGS))
     if is_begun(folder) and not begun:
-        raise RunError(f"{folder} holds files that are not an audit of recsieve: give another folder by --out.")
+        raise RunError(f"{folder} holds files that are not an audit of recsieve: give another folder with --out.")
 
 
 def _write(audit: Audit, folder: Path) -> None:
@@ -150,7 +150,7 @@ def _write(audit: Audit, folder: Path) -> None:
 def _read(folder: Path) -> Audit:
     """Read an audit back."""
     if not (folder / SUMMARY).exists():
-        raise RunError(f"{folder} holds no {SUMMARY}: give a folder in which an audit has ended.")
+        raise RunError(f"{folder} holds no {SUMMARY}: give the folder of a finished audit.")
     with reading(folder, "an audit of recsieve", "run the audit again"):
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         table = pl.read_parquet(folder / TABLE, glob=False)

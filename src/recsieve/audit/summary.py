@@ -111,14 +111,14 @@ def _notes(facts: Mapping[str, Any]) -> Iterator[str]:
     if abs(correlation) >= MOSTLY_POPULARITY:
         direction = "unpopular" if correlation > 0 else "popular"
         yield (
-            f"On this data the noise score is mostly popularity: its rank correlation with {direction} items is "
+            f"On this data the noise score mostly reflects popularity: its rank correlation with {direction} items is "
             f"{abs(correlation):.2f}. The column popularity_adjusted compares only items of similar popularity."
         )
     if facts["labelled"] == 0:
         yield (
-            "No interaction is labelled. The scores rank interactions by how little they are like the others; they are "
-            "no probabilities, and how much of the log is noise cannot be told. Labels for 1 % or more of the "
-            "interactions make both possible."
+            "No interaction is labelled. The scores rank interactions by how unusual they are. They are not "
+            "probabilities, and the share of noise in the log is unknown. Labels for 1 % or more of the interactions "
+            "make both possible."
         )
         return
     share = facts["noise_share"]
@@ -127,7 +127,7 @@ def _notes(facts: Mapping[str, Any]) -> Iterator[str]:
     elif share:
         yield (
             f"Estimated noise in the whole log: {_percent(share['estimate'])} ({100 * share['level']:.0f} % interval "
-            f"{_percent(share['low'])} to {_percent(share['high'])}), if the labels are a random part of it."
+            f"{_percent(share['low'])} to {_percent(share['high'])}), if the labels are a random sample."
         )
     yield from _notes_on_labels(facts)
 
@@ -137,33 +137,33 @@ def _notes_on_labels(facts: Mapping[str, Any]) -> Iterator[str]:
     far = [name for name, difference in differences.items() if abs(difference) >= NOT_AT_RANDOM]
     if far:
         yield (
-            f"The labels are not a random part: labelled interactions differ from the others in {' and '.join(far)}, "
-            "so that estimates for the whole log may be off."
+            f"The labels are not a random sample: labelled interactions differ from the others in {' and '.join(far)}, "
+            "so estimates for the whole log may be wrong."
         )
     if facts["method"] == "no labels":
         yield (
-            f"There are labels, but fewer than {FEWEST} of noise or of what is not, which is too few to learn from: "
-            "the scores are made without them."
+            f"There are fewer than {FEWEST} labels of noise, or of clean interactions, which is too few to learn from: "
+            "the scores do not use them."
         )
         return
     order = {name: found["roc_auc"] for name, found in facts["cross_validation"].items()}
     model = order[facts["method"]] if facts["method"] != POPULARITY else order[MODEL]
-    compared = f"(ROC AUC on labels it had not seen: {model:.3f}, popularity alone {order[POPULARITY]:.3f})"
+    compared = f"(ROC AUC on held-out labels: {model:.3f}, popularity alone {order[POPULARITY]:.3f})"
     told = " and ".join(facts["evidence"])
     if facts["method"] == STRONG:
         yield (
             f"The probabilities come from a model of users, items, losses and scores ({told}) fitted to the labels "
-            f"{compared}; without the scores it has {order[MODEL]:.3f}."
+            f"{compared}; without the scores: {order[MODEL]:.3f}."
         )
     elif facts["method"] == POPULARITY:
         yield (
-            f"The labels are too few, or say too little, for the model to beat the popularity of items {compared}: the "
-            "probabilities are made from popularity alone."
+            f"With these labels, the model does not beat the popularity of items {compared}: the probabilities are "
+            "based on popularity only."
         )
     else:
         yield f"The probabilities come from a model of users, items and losses fitted to the labels {compared}."
     if STRONG in order and facts["method"] != STRONG:
-        yield f"Scores ({told}) were no help on labels that they had not seen, and are left out."
+        yield f"Scores ({told}) did not help on held-out labels and are not used."
 
 
 def _where(data: Interactions, evidence: Evidence, scores: NDArray[np.float32]) -> dict[str, Any]:

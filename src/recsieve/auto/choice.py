@@ -142,16 +142,19 @@ def pick(rated: tuple[RatedCandidate, ...], criterion: str, *, labelled: bool) -
     best = (convincing or list(rated))[0]
     change = f"{100 * best.change:+.1f} % ± {100 * best.error:.1f} %"
     if convincing:
-        return best, f"{change} {criterion} on validation against the best plain model (p = {best.p_value:.2g})."
+        return (
+            best,
+            f"{change} {criterion} on validation data compared with the best plain model (p = {best.p_value:.2g}).",
+        )
     if best is plain:
-        return plain, f"nothing has a better {criterion} on validation."
+        return plain, f"nothing has a better {criterion} on validation data."
     needed = (
         ""
         if labelled
-        else (f" Without labels of noise it takes {100 * MARGIN:g} %, among popular items and others alike.")
+        else (f" Without noise labels, it must be better by {100 * MARGIN:g} %, on popular items and on the others.")
     )
     return plain, (
-        f"nothing is convincingly better on validation: the best, {best.name}, has {change} {criterion} "
+        f"nothing is convincingly better on validation data: the best, {best.name}, has {change} {criterion} "
         f"(p = {best.p_value:.2g}).{needed}"
     )
 

@@ -78,12 +78,12 @@ def estimate_noise(
     """P from the labels that there are, or None where they are too few, and what it rests on."""
     known = labels_of(train) != UNLABELLED
     if not enough_labels(train):
-        return None, f"{known.sum():,} labels are too few to learn from, so P is not known."
+        return None, f"{known.sum():,} labels are too few to estimate P, the probability of noise."
     dynamics = observe_training(train, seed=seed, cache=cache)
     found = learn_from_labels(train, dynamics, gather_evidence(train, dynamics), seed=seed, report=lambda part: None)
     estimate = NoiseEstimate(found.probability, found.pairs)
-    by = "a mixed model" if found.method == MODEL else "popularity, which nothing else beat on these labels"
+    by = "a mixed model" if found.method == MODEL else "popularity, because nothing else was better on these labels"
     about = f"P is estimated from {known.sum():,} labels by {by}"
     if control:
-        return by_popularity(train, estimate), f"{about}, and then handed out by unpopularity alone (the control)."
+        return by_popularity(train, estimate), f"{about}, and then assigned by unpopularity (the control)."
     return estimate, f"{about}."

@@ -41,7 +41,7 @@ class Plan:
     @classmethod
     def read(cls, path: Path) -> Plan:
         """The plan of a run that was begun."""
-        with reading(path, advice="begin anew in another folder"):
+        with reading(path, advice="start again in another folder"):
             values = json.loads(path.read_text(encoding="utf-8"))
             fits = tuple(Planned(Spec(**one["spec"]), float(one["seconds"])) for one in values["fits"])
             return cls(float(values["budget"]), values["trials"], fits)

@@ -118,11 +118,11 @@ class Search:
 
     def _look_for_noise(self, begin: Begin, plan: Plan) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
-            return None, "nothing is known of it, so every held-out interaction counts in full."
+            return None, "none is known, so every validation interaction counts in full."
         seconds = noise_seconds(self._split.train)
         if plan.trials is None and seconds > NOISE_SHARE * plan.budget:
             enough = math.ceil(seconds / NOISE_SHARE / 60)
-            return None, f"to learn from the labels takes longer than there is: --budget {enough}m is enough for it."
+            return None, f"there is not enough time to learn from the labels: --budget {enough}m is enough."
         begin("looking for noise")
         return self._estimate_noise()
 
@@ -148,7 +148,7 @@ class Search:
         except (KeyboardInterrupt, Interrupted):
             if not self._values:
                 raise
-            log.warning("stopped: the best so far is chosen and fitted.")
+            log.warning("stopped: the best model so far is chosen and fitted.")
             self._stopped = True
 
     def _try(self, spec: Spec, candidate_scorer: CandidateScorer, trust: Trust | None) -> None:
@@ -177,7 +177,7 @@ class Search:
         self._scorers = {slug: scorer for slug, scorer in self._scorers.items() if slug in needed}
 
     def _scorer(self, spec: Spec, trust: Trust | None) -> Scorer:
-        """A model as it was judged: fitted anew where it is not kept."""
+        """A model as it was judged: fitted again where it is not kept."""
         kept = self._scorers.get(spec.slug)
         return self._fit(spec, self._data(spec, trust))[0] if kept is None else kept
 
@@ -252,7 +252,7 @@ class Search:
         path = None if self._folder is None else self._folder / "choice.json"
         if path is None or not path.exists():
             return None
-        with reading(path, advice="begin anew in another folder"):
+        with reading(path, advice="start again in another folder"):
             choice = Choice.from_dict(json.loads(path.read_text(encoding="utf-8")))
         candidate = choice.chosen.candidate
         weighted = any(spec.weighted for spec in candidate.specs)

@@ -47,7 +47,7 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Recommenders that are not misled by accidental clicks."""
+    """Train recommenders on noisy logs, and find out how noisy they are."""
 
 
 for command in (
@@ -73,7 +73,7 @@ for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where rese
 
 
 def main() -> None:
-    """Run a command; what the user can put right is one line and exit code 2."""
+    """Run a command; an error that the user can fix is one line and exit code 2."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -86,17 +86,17 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        advice = " Free some space; what was written before is whole." if error.errno == errno.ENOSPC else ""
+        advice = "Free some space; files written earlier are intact." if error.errno == errno.ENOSPC else ""
         where = f": {error.filename}" if error.filename else ""
         _end(f"error: {error.strerror or error}{where}.{advice}", code=2)
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):
             raise
         _end(
-            "error: there is not enough memory: give fewer factors, a smaller batch_size, or fewer items by k_core.", 2
+            "error: there is not enough memory: use fewer factors, a smaller batch_size, or fewer items with k_core.", 2
         )
     except Interrupted:
-        _end("stopped; what was written is whole: the same command goes on (`train` with --resume).", code=130)
+        _end("stopped; all files are intact: run the same command again to continue (`train` with --resume).", code=130)
 
 
 class _OneLine(logging.Formatter):

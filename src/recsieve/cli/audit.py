@@ -18,27 +18,29 @@ LISTED = 10
 @reads_log
 def audit(
     data: Data,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the list, the page and the data. [runs/audit-DATA]")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results. [runs/audit-DATA]")] = None,
     share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Part that the cleaned data leaves out, known noise first. [0.1, if no threshold]"
+            min=0,
+            max=1,
+            help="Share of interactions to leave out of the cleaned data, known noise first. [0.1, if no threshold]",
         ),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out what is noise with at least this probability.")
+        float | None, typer.Option(min=0, max=1, help="Leave out interactions with at least this probability of noise.")
     ] = None,
     scores: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column with scores of your own, the higher the more probably noise."),
+        typer.Option(metavar="COLUMN", help="Column with your own scores; a higher score means more likely noise."),
     ] = None,
     evidence: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODEL", help="Model whose held-out scores are evidence too; repeat for more. [ease]"),
+        typer.Option(metavar="MODEL", help="Model whose held-out scores are used as evidence; repeat for more. [ease]"),
     ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Write list, cleaned data and weights as CSV too.")] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Also write the list, the cleaned data and the weights as CSV.")
+    ] = False,
     escape_formulas: EscapeFormulas = False,
     *,
     columns: Columns,
@@ -46,13 +48,13 @@ def audit(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Find the interactions that are probably noise, with reasons, and write them and the cleaned data.
+    """List the interactions that are probably noise, with reasons, and write the cleaned data.
 
-    Labels help: where --false-positive can be told of some interactions only, the others get a probability. After
-    Ctrl-C the same command goes on; trainings are kept, so that new labels cost little.
+    If --false-positive is known for some interactions, the others get a probability of noise. After Ctrl-C, the same
+    command continues. Trainings are kept, so running it again with more labels is quick.
     """
     if share is not None and threshold is not None:
-        raise ConfigError("both a share and a threshold are given, but either says what to leave out: give one.")
+        raise ConfigError("both a share and a threshold are given, but they do the same: give one of them.")
     from recsieve.audit import find_noisy_interactions
     from recsieve.audit.noise_model import enough_labels
     from recsieve.audit.result import TRAININGS, check_folder
@@ -69,12 +71,12 @@ def audit(
     names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     with locked(folder):
-        with show_progress("reading and compiling") as progress:
+        with show_progress("starting") as progress:
             log = load_log(data, k_core=k_core, **columns)
             if threshold is not None and not enough_labels(log):
                 raise DataError(
-                    "there are too few labels for a probability of noise, which --threshold is of: mark more "
-                    "false positives, or give a --share."
+                    "there are too few labels to estimate the probability of noise that --threshold needs: label more "
+                    "interactions, or give a --share."
                 )
             train = find_parts(data)["train"]
             found = find_noisy_interactions(
@@ -103,9 +105,12 @@ def audit(
     _tell(found)
     say(f"files: {folder / 'audit.parquet'} (all interactions), {', '.join(path.name for path in files)}")
     if csv and escape_formulas:
-        say("in the CSV files, text that a spreadsheet would run begins with an apostrophe.")
+        say("in the CSV files, text that a spreadsheet would run as a formula starts with an apostrophe.")
     typer.echo(f"page: {page}")
-    say("next: look through the list on the page; `recsieve train` without a model weighs noise down where that helps")
+    say(
+        "next: open the page and look through the list; `recsieve train` without a model uses noise weights if they "
+        "help"
+    )
 
 
 def _tell(found: "Audit") -> None:
@@ -120,5 +125,5 @@ def _tell(found: "Audit") -> None:
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     show(table)
-    typer.echo("beside noise (hints, not verdicts):")
+    typer.echo("other checks (hints, not verdicts):")
     say(*(check["sentence"] for check in found.summary["checks"].values()), bullet=True)

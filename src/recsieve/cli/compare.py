@@ -16,19 +16,17 @@ from recsieve.experiments.source import DataSource
 
 @with_options(columns=COLUMNS, settings=setting_options(ComparisonConfig))
 def compare(
-    data: Annotated[
-        Path, typer.Argument(help="A comparison in a .toml file, or interactions: a file or folder as `train` takes.")
-    ],
-    out: Annotated[Path | None, typer.Option(help="Folder for runs, results and page. [runs/compare-DATA]")] = None,
+    data: Annotated[Path, typer.Argument(help="A comparison in a .toml file, or a log as for `train`.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the runs and the results. [runs/compare-DATA]")] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(help="Strategies by name with default options, with commas. [keep-all,truncated,reweighted]"),
+        typer.Option(help="Strategies with default options, separated by commas. [keep-all,truncated,reweighted]"),
     ] = None,
     noise: Annotated[
         list[str] | None,
         typer.Option(
-            help="Noise added to the cleaned data, as uniform:0.2, popular:0.2 or disliked:0.1; repeat. "
-            "[natural: the data as it is]"
+            help="Noise to add to the cleaned data: uniform:0.2, popular:0.2 or disliked:0.1; repeat for several. "
+            "[the noise of the data]"
         ),
     ] = None,
     *,
@@ -39,10 +37,9 @@ def compare(
     log: Log = None,
     as_json: Json = False,
 ) -> None:
-    """Compare denoising strategies with plain training, with controls and with strong plain models over several seeds,
-    and say what can be told apart.
+    """Compare denoising strategies with plain training, controls and strong plain models, over several seeds.
 
-    Runs that are finished are not repeated: after Ctrl-C the same command goes on.
+    Finished runs are not repeated. After Ctrl-C, the same command continues.
     """
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.config import make_config, read_config
@@ -71,9 +68,7 @@ def compare(
     say(comparison.answer)
     say(*comparison.conclusions, bullet=True)
     typer.echo(f"page: {comparison.page}")
-    say(
-        f"next: look at the page; with --out {folder}, the same command adds seeds or strategies without repeating runs"
-    )
+    say(f"next: open the page; run the command again with --out {folder} to add seeds or strategies")
 
 
 def _strategies(text: str | None) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recsieve.data.sources.source import RawSource
 
 convert = typer.Typer(
-    help="Public data sets as published, turned into train, validation and test of the paper's kind.",
+    help="Convert public data sets to a split like the paper's.",
     no_args_is_help=True,
 )
 
@@ -22,11 +22,13 @@ Below = Annotated[float, typer.Option(help="A rating below this is a false posit
 
 @convert.command()
 def adressa(
-    source: Annotated[Path, typer.Argument(help="Folder with an event log for each day (or one of them), also .gz.")],
+    source: Annotated[
+        Path, typer.Argument(help="Folder with an event log for each day, or one of these files; also .gz.")
+    ],
     out: Out,
-    below: Annotated[float, typer.Option(help="A click with fewer seconds of active time is a false positive.")] = 10.0,
+    below: Annotated[float, typer.Option(help="Clicks with less active time (in seconds) are false positives.")] = 10.0,
     unmeasured: Annotated[
-        str, typer.Option(help="Clicks without an active time: leave-out, false (take them for noise) or unknown.")
+        str, typer.Option(help="Clicks without an active time: leave-out, false (count them as noise) or unknown.")
     ] = "leave-out",
     k_core: KCore = 0,
     split: SplitBy = "random",
@@ -41,9 +43,7 @@ def adressa(
 
 @convert.command()
 def amazon(
-    source: Annotated[
-        Path, typer.Argument(help="Reviews (JSON lines) or ratings alone (CSV) of a category, also .gz.")
-    ],
+    source: Annotated[Path, typer.Argument(help="Reviews (JSON lines) or ratings (CSV) of a category; also .gz.")],
     out: Out,
     below: Below = 3.0,
     k_core: KCore = 0,
@@ -51,7 +51,7 @@ def amazon(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Purchases from a file of Amazon's reviews, of the 2014, 2018 or 2023 release."""
+    """Purchases from a file of Amazon reviews (2014, 2018 or 2023 release)."""
     from recsieve.data.sources.amazon import Amazon
 
     _convert(Amazon(source, below), "amazon-book", out, k_core, split, seed, as_json)
@@ -65,7 +65,8 @@ def yelp(
     out: Out,
     below: Below = 3.0,
     category: Annotated[
-        list[str] | None, typer.Option(help="Of the businesses to keep; repeat for several. [Restaurants and Bars]")
+        list[str] | None,
+        typer.Option(help="Category of businesses to keep; repeat for several. [Restaurants and Bars]"),
     ] = None,
     k_core: KCore = 0,
     split: SplitBy = "random",
@@ -88,7 +89,7 @@ def movielens(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Movies seen from any of the MovieLens files."""
+    """Ratings of any MovieLens data set."""
     from recsieve.data.sources.movielens import MovieLens
 
     _convert(MovieLens(source, below), None, out, k_core, split, seed, as_json)
@@ -124,8 +125,8 @@ def _show(about: dict[str, Any], published: str | None, out: Path) -> None:
     show(rows_table(header, rows))
     parts = about["parts"]
     typer.echo(
-        f"{about['lines']:,} lines read, {about['lines_left_out']:,} of them no interaction to keep, "
-        f"{about['repeated_pairs']:,} repeated pairs made one; false positives: {about['false_positive']}\n"
-        f"validation {parts['validation']:,}, test {parts['test']:,} (and {parts['test_false_positives']:,} false "
-        f"positives set aside): {out}\ntrain on it: recsieve train {out}"
+        f"{about['lines']:,} lines read, {about['lines_left_out']:,} of them skipped, {about['repeated_pairs']:,} "
+        f"repeated pairs merged; false positives: {about['false_positive']}\nvalidation {parts['validation']:,}, test "
+        f"{parts['test']:,} (and {parts['test_false_positives']:,} known false positives kept separately): "
+        f"{out}\nnext: recsieve train {out}"
     )

@@ -12,7 +12,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the data, the runs and the page.")] = Path("runs/demo"),
     seed: Seed = 0,
 ) -> None:
-    """The paper's losses, a strong plain model and `auto` on a built-in shop: the story in a minute."""
+    """Compare the paper's losses, a plain model and `auto` on built-in data, in about a minute."""
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.demo import run_demo
     from recsieve.reporting.demo import choice_of, comparison_rows, write_demo_page
@@ -24,5 +24,5 @@ def demo(
     show(rows_table(header, rows, title="a simulated shop, clean test"))
     say(*choice_of(folders["auto"]), bullet=True)
     page = write_demo_page(out / "report.html", folders)
-    say("One run each on simulated data: a story, not evidence. `recsieve compare` asks about your own data.")
+    say("These are single runs on simulated data, not evidence. Use `recsieve compare` on your own data.")
     typer.echo(f"page: {page}\nnext: recsieve describe YOUR-LOG")

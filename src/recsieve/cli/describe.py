@@ -23,9 +23,9 @@ def describe(
     k_core: KCore = 0,
     as_json: Json = False,
 ) -> None:
-    """Look at a log: its columns, how many users, items and false positives it has, and which command fits it.
+    """Describe a log: its columns, its users, items and false positives, and a command to train on it.
 
-    The numbers are those of the paper's Table 2, of the training part.
+    For a split, the numbers are those of the training part.
     """
     from recsieve.data.loading import find_parts, load_log
     from recsieve.data.proposal import propose
@@ -45,7 +45,7 @@ def describe(
     from recsieve.reporting.tables import say_command
 
     _tell(data, proposal, facts)
-    typer.echo("To train on it:")
+    typer.echo("next:")
     say_command(words)
 
 
@@ -53,7 +53,7 @@ def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
     from recsieve.reporting.tables import rows_table, say, show
 
     rows = [(c.name, c.holds, c.distinct, ", ".join(c.examples), c.role) for c in proposal.columns]
-    show(rows_table(("column", "holds", "different", "such as", "taken for"), rows, "the first rows"))
+    show(rows_table(("column", "type", "distinct", "examples", "used as"), rows, "columns (first rows)"))
     show(rows_table(("", str(data)), [(name.replace("_", " "), value) for name, value in facts.items()]))
     say(*proposal.reasons, bullet=True)
 

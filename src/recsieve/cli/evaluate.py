@@ -8,7 +8,7 @@ from recsieve.cli.options import Json, K, Run
 
 
 def evaluate(run: Run, k: K = None, as_json: Json = False) -> None:
-    """Measure a trained recommender by full ranking on its test set."""
+    """Evaluate a trained recommender by full ranking on its test set."""
     from recsieve.recommender import DEFAULT_KS, Recommender
     from recsieve.reporting.tables import metrics_table, show
 

@@ -13,13 +13,13 @@ def export(
     to: Annotated[
         Path,
         typer.Option(
-            help="Where to: FOLDER (Parquet files), FILE.sqlite or FILE.duckdb (lists and vectors as tables), "
+            help="Output: FOLDER (Parquet files), FILE.sqlite or FILE.duckdb (lists and vectors as tables), "
             "FILE.usearch (an index of items), FILE.npz or FILE.safetensors (vectors)."
         ),
     ],
-    k: Annotated[int, typer.Option(min=1, help="How many items for each user.")] = 10,
+    k: Annotated[int, typer.Option(min=1, help="Number of items for each user.")] = 10,
 ) -> None:
-    """Write lists and vectors for other programs."""
+    """Export recommendations and vectors for other programs."""
     from recsieve.serving.export import export as write
 
     typer.echo(write(run, to, k).line())

@@ -12,18 +12,22 @@ from recsieve.cli.options import names
 
 def leaderboard(
     board: Annotated[Path, typer.Argument(help="A leaderboard in a .toml file, such as findings/leaderboard.toml.")],
-    out: Annotated[Path, typer.Option(help="Folder for trials, runs and pages.")] = Path("runs/leaderboard"),
-    results: Annotated[Path | None, typer.Option(help="Folder for a .json file of each cell. [results in OUT]")] = None,
-    strategies: Annotated[
-        str | None, typer.Option(help="Strategies by name, with commas, beside those of the file, as one of yours.")
+    out: Annotated[Path, typer.Option(help="Folder for the trials, the runs and the pages.")] = Path(
+        "runs/leaderboard"
+    ),
+    results: Annotated[
+        Path | None, typer.Option(help="Folder for the result files, one per cell. [OUT/results]")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Data sets of the file by name, with commas. [all]")] = None,
-    models: Annotated[str | None, typer.Option(help="Models of the file by name, with commas. [all]")] = None,
-    workers: Annotated[int | None, typer.Option(help="Parallel processes. [the cores]")] = None,
+    strategies: Annotated[
+        str | None, typer.Option(help="More strategies than those of the file, separated by commas.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Data sets of the file, separated by commas. [all]")] = None,
+    models: Annotated[str | None, typer.Option(help="Models of the file, separated by commas. [all]")] = None,
+    workers: Annotated[int | None, typer.Option(help="Parallel processes. [number of cores]")] = None,
 ) -> None:
-    """Put strategies on a leaderboard: equal tuning, several seeds, controls and strong plain models in every cell.
+    """Compare strategies on several models and data sets, with equal tuning for all.
 
-    What is finished is not repeated: after Ctrl-C the same command goes on, and with another strategy only that is run.
+    Finished cells are not repeated. After Ctrl-C, the same command continues.
     """
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.leaderboard import cells, read_board, run_cell

@@ -18,66 +18,61 @@ Data = Annotated[
         "RecBole .inter file, or a folder with train, valid and test files."
     ),
 ]
-Run = Annotated[Path, typer.Argument(help="A run folder that `train` has written.")]
-User = Annotated[str | None, typer.Option(help="Column of the user ids. [guessed when left out]")]
-Item = Annotated[str | None, typer.Option(help="Column of the item ids. [guessed when left out]")]
+Run = Annotated[Path, typer.Argument(help="A run folder written by `train`.")]
+User = Annotated[str | None, typer.Option(help="Column of the user ids. [guessed]")]
+Item = Annotated[str | None, typer.Option(help="Column of the item ids. [guessed]")]
 FalsePositive = Annotated[
     str | None,
     typer.Option(
-        help="What marks an interaction as noise, over columns: 'rating < 3', 'dwell_seconds < 10', "
-        "'hours < 1 or returned'."
+        help="Rule that marks interactions as noise: 'rating < 3', 'dwell_seconds < 10', 'hours < 1 or returned'."
     ),
 ]
-Time = Annotated[str | None, typer.Option(help="Column of the time of an interaction.")]
+Time = Annotated[str | None, typer.Option(help="Column of the timestamps.")]
 Weight = Annotated[
     str | None,
     typer.Option(
-        help="Column of given weights, or an expression over columns: \"case event when 'purchase' then 3 else 1 end\"."
+        help="Column of interaction weights, or an SQL expression: \"case event when 'purchase' then 3 else 1 end\"."
     ),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(help="Which rows of a log of events are interactions: \"event in ('purchase')\". [all]"),
+    typer.Option(help="Which rows of an event log are interactions: \"event in ('purchase')\". [all]"),
 ]
-Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of text files, such as latin-1, cp1252 or utf-16. [utf-8]")
-]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, e.g. latin-1, cp1252 or utf-16. [utf-8]")]
 Query = Annotated[
     str | None,
-    typer.Option(help="One SELECT that gives the rows of a SQLite or DuckDB file. [its only table]"),
+    typer.Option(help="A SELECT that reads from a SQLite or DuckDB file. [its only table]"),
 ]
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether text files begin with column names. [detected]")
+    bool | None, typer.Option("--header/--no-header", help="Whether text files start with column names. [detected]")
 ]
 Repeats = Annotated[
     str | None,
     typer.Option(
-        help="What a repeated pair is: noise if any or all of its rows are, what its last row or the majority says, or "
-        "sum: as all, with counts as weights. [any if the rule asks about text, else all]"
+        help="When a repeated pair is noise: if any or all of its rows are, by its last row, by the majority; or sum: "
+        "like all, with counts as weights. [any if the rule uses text, else all]"
     ),
 ]
 SplitBy = Annotated[str, typer.Option("--split", help="random (per user, 8:1:1), time or leave-last-out.")]
-KCore = Annotated[int, typer.Option(min=0, help="Keep only users and items with this many interactions.")]
-K = Annotated[list[int] | None, typer.Option("--k", min=1, help="Length of the lists to measure; repeat for several.")]
+KCore = Annotated[int, typer.Option(min=0, help="Keep only users and items with at least this many interactions.")]
+K = Annotated[list[int] | None, typer.Option("--k", min=1, help="Length of the lists to evaluate; repeat for several.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same results.")]
 Log = Annotated[
-    str | None, typer.Option(help="Also log to tensorboard or mlflow, if it is installed (recsieve[tensorboard], …).")
+    str | None,
+    typer.Option(help="Also log to tensorboard or mlflow (install recsieve[tensorboard] or recsieve[mlflow])."),
 ]
 
 Memory = Annotated[
     str | None,
-    typer.Option(
-        help="Use no more memory than e.g. 4G: what would take more is refused beforehand, as far as that can be told. "
-        "[what is free]"
-    ),
+    typer.Option(help="Memory limit, e.g. 4G: refuse what is estimated to need more. [the free memory]"),
 ]
 
 EscapeFormulas = Annotated[
     bool,
     typer.Option(
         "--escape-formulas",
-        help="In CSV, put an apostrophe before text that a spreadsheet would run: such ids are then not the same.",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula. This changes such ids.",
     ),
 ]
 

@@ -13,30 +13,35 @@ from recsieve.errors import ConfigError
 
 def recommend(
     run: Run,
-    user: Annotated[list[str] | None, typer.Option(help="Id of a user; repeat for several. [all users]")] = None,
+    user: Annotated[list[str] | None, typer.Option(help="User id; repeat for several. [all users]")] = None,
     profiles: Annotated[
         Path | None,
         typer.Option(
-            help="Instead of users of the data: a file with a column of new users and one of the items they met, or "
-            "with one of items alone, which is one profile."
+            help="Recommend for new users: a file with a column of users and one of their items, or only items for a "
+            "single profile."
         ),
     ] = None,
-    k: Annotated[int, typer.Option(min=1, help="How many items for each user.")] = 10,
-    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has already.")] = False,
+    k: Annotated[int, typer.Option(min=1, help="Number of items for each user.")] = 10,
+    include_seen: Annotated[
+        bool, typer.Option("--include-seen", help="Also recommend items that the user already has.")
+    ] = False,
     allow: Annotated[
         Path | None,
-        typer.Option(help="A file of items: only these are recommended. With a column of users, to them."),
+        typer.Option(help="A file of items: recommend only these. With a column of users, per user."),
     ] = None,
     deny: Annotated[
-        Path | None, typer.Option(help="A file of items that are not recommended. With a column of users, to them.")
+        Path | None, typer.Option(help="A file of items that are not recommended. With a column of users, per user.")
     ] = None,
-    min_popularity: Annotated[int, typer.Option(min=0, help="Only items with so many interactions.")] = 0,
+    min_popularity: Annotated[int, typer.Option(min=0, help="Only items with at least this many interactions.")] = 0,
     categories: Annotated[
         Path | None, typer.Option(help="A file with a column of items and one of their categories.")
     ] = None,
-    per_category: Annotated[int, typer.Option(min=0, help="So many items of a category in a list at most.")] = 0,
+    per_category: Annotated[int, typer.Option(min=0, help="Maximum number of items of a category in a list.")] = 0,
     explain: Annotated[
-        int, typer.Option(min=0, help="Say for each item how many of the user's items speak for it, and which: e.g. 3.")
+        int,
+        typer.Option(
+            min=0, help="For each recommendation, show this many of the user's items that contributed most, e.g. 3."
+        ),
     ] = 0,
     unknown: Annotated[
         Literal["error", "popular"], typer.Option(help="For users who are not in the data: an error, or popular items.")
@@ -44,8 +49,8 @@ def recommend(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write to this .parquet or .csv file; a name without an ending is a folder of Parquet parts for all "
-            "users of a large log, and the same command goes on with it after a stop."
+            help="Write to this .parquet or .csv file. A name without an extension is a folder of Parquet parts, for "
+            "all users of a large log; after a stop, the same command continues."
         ),
     ] = None,
     escape_formulas: EscapeFormulas = False,
@@ -55,8 +60,8 @@ def recommend(
     if out is not None and not out.suffix:
         if user or profiles or explain:
             raise ConfigError(
-                f"{out} is a folder of the lists of all users, without reasons: leave --user, --profiles and --explain "
-                "out, or give a .parquet file."
+                f"{out} is a folder for the lists of all users, without reasons: leave out --user, --profiles and "
+                "--explain, or give a .parquet file."
             )
         given = (not include_seen, allow, deny, min_popularity, categories, per_category)
         return _write_folder(run, k, out, given)
@@ -78,7 +83,7 @@ def recommend(
         write_frame(lists, out, escape_formulas=escape_formulas)
         typer.echo(f"{lists.height:,} rows for {lists['user'].n_unique():,} users: {out}")
         if escape_formulas and out.suffix == ".csv":
-            typer.echo("text that a spreadsheet would run begins with an apostrophe.")
+            typer.echo("text that a spreadsheet would run as a formula starts with an apostrophe.")
     elif as_json:
         typer.echo(json.dumps(lists.to_dicts(), ensure_ascii=False))
     else:
@@ -102,7 +107,7 @@ def _write_folder(run: Path, k: int, out: Path, filters: tuple[Any, ...]) -> Non
 
     with (
         join() as group,
-        show_progress("reading and compiling") if group.is_first else nullcontext(unheard) as progress,
+        show_progress("starting") if group.is_first else nullcontext(unheard) as progress,
     ):
         lists = write_lists(run, out, k, filters=Filters(*filters), group=group, progress=progress)
     if group.is_first:

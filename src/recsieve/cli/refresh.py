@@ -13,16 +13,18 @@ from recsieve.cli.options import COLUMNS, Given, Json, Run, with_options
 def refresh(
     run: Run,
     *,
-    data: Annotated[Path | None, typer.Option(help="New interactions: a file or folder as `train` takes it.")] = None,
-    forget: Annotated[Path | None, typer.Option(help="A file of users who leave, with all that they did.")] = None,
+    data: Annotated[Path | None, typer.Option(help="New interactions: a log as for `train`.")] = None,
+    forget: Annotated[
+        Path | None, typer.Option(help="A file of users to remove, with all of their interactions.")
+    ] = None,
     columns: Given,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Also train from the start, to say whether the refreshed run is no worse.")
+        bool, typer.Option("--anew", help="Also train from scratch, to see whether the refreshed run is worse.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the refreshed run.")],
     as_json: Json = False,
 ) -> None:
-    """Take new interactions into a run, or users out of it, without beginning anew; columns are called as before."""
+    """Add new interactions to a run, or remove users, without training from scratch."""
     from recsieve.cli.progress import training_progress
     from recsieve.experiments.refresh import refresh_and_save
     from recsieve.refresh import Refreshed

@@ -12,14 +12,14 @@ from recsieve.errors import ConfigError
 
 def serve(
     run: Run,
-    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any that is free.")] = 8000,
-    token: Annotated[
-        str | None, typer.Option(envvar="RECSIEVE_TOKEN", help="What requests must bring, to reload and elsewhere.")
-    ] = None,
-    log_ids: Annotated[bool, typer.Option("--log-ids", help="Log which users and items are asked for, too.")] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any address other than loopback needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8000,
+    token: Annotated[str | None, typer.Option(envvar="RECSIEVE_TOKEN", help="Token that requests must send.")] = None,
+    log_ids: Annotated[bool, typer.Option("--log-ids", help="Also log which users and items are requested.")] = False,
 ) -> None:
-    """Answer over HTTP: recommendations, similar items, reasons, and a page to try it."""
+    """Start an HTTP service for recommendations, similar items and reasons."""
     try:
         import uvicorn
 
@@ -50,7 +50,5 @@ def _bound(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         bound.close()
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(
-            f"nobody can listen on {host}, port {port} ({reason}): give another --host or --port."
-        ) from None
+        raise ConfigError(f"cannot listen on {host}, port {port} ({reason}): give another --host or --port.") from None
     return bound

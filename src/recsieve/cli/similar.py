@@ -11,14 +11,14 @@ from recsieve.errors import ConfigError
 
 def similar(
     run: Run,
-    item: Annotated[list[str] | None, typer.Option(help="Id of an item; repeat for several.")] = None,
-    user: Annotated[list[str] | None, typer.Option(help="Instead, id of a user; repeat for several.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="How many for each.")] = 10,
+    item: Annotated[list[str] | None, typer.Option(help="Item id; repeat for several.")] = None,
+    user: Annotated[list[str] | None, typer.Option(help="User id, for similar users; repeat for several.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="Number of similar items or users.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Show the items, or the users, that are most alike to some, as the model sees them."""
+    """Show the items or users that are most similar, according to the model."""
     if bool(item) == bool(user):
-        raise ConfigError("give --item or --user, one of both.")
+        raise ConfigError("give either --item or --user.")
     from recsieve.recommender import Recommender
     from recsieve.reporting.tables import rows_table, show
 

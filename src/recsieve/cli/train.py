@@ -41,8 +41,8 @@ def train(
     data: Data,
     *,
     columns: Given,
-    validation: Annotated[Path | None, typer.Option(help="A file of its own for validation.")] = None,
-    test: Annotated[Path | None, typer.Option(help="A file of its own for the test.")] = None,
+    validation: Annotated[Path | None, typer.Option(help="A separate file for validation.")] = None,
+    test: Annotated[Path | None, typer.Option(help="A separate file for the test.")] = None,
     split: SplitBy = "random",
     k_core: KCore = 0,
     settings: Given,
@@ -50,10 +50,10 @@ def train(
     k: K = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run. [runs/DATA-MODEL-DENOISER-SEED]")] = None,
     log: Log = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Train one recommender on a log and write its run folder."""
+    """Train a recommender on a log and write a run folder."""
     from recsieve.checking import assign_options, make_settings
     from recsieve.communicator import join, restarts
     from recsieve.experiments.run import train_and_save
@@ -84,7 +84,7 @@ def train(
     if result.metrics["test"]:
         show(metrics_table(result.metrics["test"], "test, full ranking"))
     else:
-        say("the test part is empty, so nothing can be said about how good it is: give more interactions.")
+        say("the test part is empty, so the model cannot be evaluated: give more interactions.")
     typer.echo(f"run folder: {result.folder}\npage: {result.folder / 'report.html'}")
     typer.echo(f"next: recsieve recommend {shlex.quote(str(result.folder))} --user ID --k 10")
 

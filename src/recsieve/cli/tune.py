@@ -16,7 +16,7 @@ from recsieve.experiments.source import DataSource
 @with_options(columns=COLUMNS, settings=setting_options(TuningConfig))
 def tune(
     data: Data,
-    out: Annotated[Path | None, typer.Option(help="Folder for trials, results and page. [runs/tune-DATA]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the trials and the results. [runs/tune-DATA]")] = None,
     *,
     settings: Given,
     columns: Given,
@@ -24,9 +24,9 @@ def tune(
     k_core: KCore = 0,
     as_json: Json = False,
 ) -> None:
-    """Search the options of a model and of each strategy, with equally many trials for each, on validation alone.
+    """Tune the options of a model and of each strategy on validation data, with equal numbers of trials.
 
-    Trials that have ended are not repeated: after Ctrl-C the same command goes on.
+    Finished trials are not repeated. After Ctrl-C, the same command continues.
     """
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.search import make_tuning

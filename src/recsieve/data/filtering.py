@@ -23,7 +23,9 @@ def pair_keys(data: Interactions) -> NDArray[np.int64]:
 def k_core(data: Interactions, k: int) -> Interactions:
     """Keep the users and items with at least k interactions among themselves; only their ids remain (0 keeps all)."""
     if k < 0:
-        raise ConfigError(f"k_core is {k}, but it is the fewest interactions to keep a user or item: give 0 or more.")
+        raise ConfigError(
+            f"k_core is {k}, but it is the minimum number of interactions of a user or item: give 0 or more."
+        )
     if k == 0:
         return data
     kept = np.arange(len(data))
@@ -35,7 +37,7 @@ def k_core(data: Interactions, k: int) -> Interactions:
             break
         kept = kept[enough]
     if data.group.total(len(kept)) == 0:
-        raise DataError(f"no user and item have {k} interactions among themselves: give a k_core smaller than {k}.")
+        raise DataError(f"no users and items with {k} interactions are left: give a k_core smaller than {k}.")
     return _without_unused_ids(data.take(kept))
 
 

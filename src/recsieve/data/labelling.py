@@ -46,7 +46,7 @@ def marked(frame: pl.DataFrame, rule: str, group: Communicator = SINGLE_PROCESS)
 def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
     """Raise an error if a rule asks about a column that is not there."""
     if name not in columns:
-        raise DataError(f"the rule '{rule}' asks about a column '{name}': {did_you_mean(name, columns)}")
+        raise DataError(f"the rule '{rule}' uses a column '{name}': {did_you_mean(name, columns)}")
 
 
 def is_zero_or_one(column: pl.Series, group: Communicator = SINGLE_PROCESS) -> bool:
@@ -68,7 +68,7 @@ def yes_or_no(column: pl.Series, group: Communicator = SINGLE_PROCESS) -> pl.Ser
             f"the column '{column.name}' holds {column.dtype}{example} and not yes or no: give 1 and 0, yes and no or "
             f'true and false, or a rule, e.g. false_positive="{column.name} > 0.5".'
         )
-    logger.warning("the column '%s' is taken for labels: yes, y, true and t are noise", column.name)
+    logger.warning("the column '%s' is used as labels: yes, y, true and t mean noise", column.name)
     return words.replace_strict(_YES_AND_NO, default=None, return_dtype=pl.Boolean)
 
 
@@ -104,15 +104,15 @@ def _as_boolean(answer: pl.Series, rule: str, group: Communicator) -> pl.Series:
         return answer.cast(pl.Boolean)
     if is_zero_or_one(answer, group):
         return answer == 1
-    raise DataError(f"the rule '{rule}' gives {answer.dtype} and not yes or no: compare it with something, {EXAMPLES}.")
+    raise DataError(f"the rule '{rule}' gives {answer.dtype}, not yes or no: compare it with something, {EXAMPLES}.")
 
 
 def _refuse_useless(flags: NDArray[np.int8], rule: str, group: Communicator) -> None:
     n_rows, n_false = group.total(len(flags)), group.total(int((flags == NOISY).sum()))
     if n_rows and n_false == n_rows:
         raise DataError(
-            f"the rule '{rule}' marks all {n_rows:,} interactions as false positives, so that nothing is left "
-            "to recommend: turn it round, or choose a lower limit."
+            f"the rule '{rule}' marks all {n_rows:,} interactions as false positives, so nothing is left to recommend: "
+            "reverse it, or choose a lower limit."
         )
     if n_false == 0:
         logger.warning("the rule '%s' marks none of %s interactions as a false positive", rule, f"{n_rows:,}")

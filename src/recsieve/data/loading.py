@@ -65,7 +65,7 @@ def load_split(
         return replace(split_interactions(renumbered(keep_k_core(data, k_core)), split, ratios, seed), report=report)
     parts = dict(zip(given, encoded, strict=True))
     if k_core:
-        raise ConfigError(f"k_core is {k_core}, but a split that is given stays as it is: leave k_core out.")
+        raise ConfigError(f"k_core is {k_core}, but your own split is not filtered: leave k_core out.")
     made, report = _checked_split(parts, repeats) if check else (_given_split(parts), SplitReport())
     whole = numbered(_with_missing_parts(numbered(made), parts, split, ratios, seed))
     return replace(whole, report=report.of_all(group))

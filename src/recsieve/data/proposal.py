@@ -95,7 +95,7 @@ def propose(source: Source, form: Format = AS_FOUND, **given: str | None) -> Pro
         rest = sample.select(name for name in names if name not in roles)
         if option not in options and (rule := _useful(rest, rules(rest))) is not None:
             options[option], share = rule
-            reasons.append(f"{option.replace('_', '-')}: {options[option]} holds for {share:.0%} of the rows looked at")
+            reasons.append(f"{option.replace('_', '-')}: {options[option]} holds for {share:.0%} of these rows")
     return Proposal([_described(sample[name], roles.get(name, "")) for name in names], options, reasons)
 
 

@@ -17,9 +17,9 @@ from recsieve.errors import ConfigError, did_you_mean
 REPEATS = {
     "all": "a pair is noise if all of its labelled rows are",
     "any": "a pair is noise if any of its rows is",
-    "last": "a pair is what its last labelled row is",
+    "last": "a pair has the label of its last labelled row",
     "majority": "a pair is noise if most of its labelled rows are",
-    "sum": "a pair is noise if all of its labelled rows are, and its weights are added up",
+    "sum": "a pair is noise if all of its labelled rows are, and its weights are summed",
 }
 
 
@@ -46,10 +46,10 @@ class Merging:
             return []
         how = f"{REPEATS[self.repeats]} (repeats: {self.repeats})"
         if self.noisy_pairs:
-            return [f"{self.noisy_rows:,} rows marked as noise are {self.noisy_pairs:,} noisy pairs: {how}."]
+            return [f"{self.noisy_rows:,} rows marked as noise became {self.noisy_pairs:,} noisy pairs: {how}."]
         return [
-            f"none of the {self.noisy_rows:,} rows marked as noise survives the merging of repeats, so that nothing is "
-            f"known to be noise: {how}; give repeats any or last if one such row is enough."
+            f"none of the {self.noisy_rows:,} rows marked as noise is left after merging repeats, so nothing is known "
+            f"to be noise: {how}; give repeats any or last if one such row is enough."
         ]
 
     @property
@@ -61,7 +61,7 @@ def check_repeats(repeats: str | None) -> None:
     """Refuse a way to merge that there is not; None is the one that fits the rule."""
     if repeats is not None and repeats not in REPEATS:
         known = did_you_mean(repeats, REPEATS)
-        raise ConfigError(f"repeats is '{repeats}', but it says how repeated pairs become one: {known}")
+        raise ConfigError(f"repeats is '{repeats}', but it says how to merge repeated pairs: {known}")
 
 
 def merge_and_count(data: Interactions, repeats: str = "all") -> tuple[Interactions, Merging]:

@@ -35,7 +35,7 @@ def parse_rule(rule: str) -> pl.Expr:
         # Every name in quotes, so that a column may be called as a word of SQL is.
         expression = pl.sql_expr(tree.sql(identify=True, comments=False))
     except (SqlglotError, RecursionError) as error:
-        raise ConfigError(f"the rule '{rule}' is no SQL expression: give one {EXAMPLES}.") from error
+        raise ConfigError(f"the rule '{rule}' is not an SQL expression: give one {EXAMPLES}.") from error
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"the rule '{rule}' cannot be read ({reason}): give one {EXAMPLES}.") from error
@@ -49,8 +49,8 @@ def _refuse_other_nodes(tree: exp.Condition, rule: str) -> None:
         qualified = isinstance(node, exp.Column) and len(node.parts) > 1
         if type(node) not in _ALLOWED or qualified:
             raise ConfigError(
-                f"the rule '{rule}' is more than a comparison of columns ({node.sql()}): give one {EXAMPLES}."
+                f"the rule '{rule}' is not just a comparison of columns ({node.sql()}): give one {EXAMPLES}."
             )
         # polars writes what is compared twice, so that twenty in each other would take hours.
         if isinstance(node, exp.Between) and node.this.find(exp.Between):
-            raise ConfigError(f"the rule '{rule}' has a between of a between: give one {EXAMPLES}.")
+            raise ConfigError(f"the rule '{rule}' has a between inside a between: give one {EXAMPLES}.")

@@ -113,7 +113,7 @@ class SplitReport:
             ("test", "validation"): self.test_in_validation,
         }
         sentences = [
-            f"{count:,} rows of the {part} part repeat a pair: each pair was made one row."
+            f"{count:,} rows of the {part} part repeat a pair and were merged."
             for part, count in repeats.items()
             if count
         ]
@@ -125,7 +125,7 @@ class SplitReport:
         ]
         if count := self.false_positives_elsewhere:
             sentences.append(
-                f"{count:,} false positives of the test are also in another part or its clean test: they were left out."
+                f"{count:,} false positives of the test are also in another part or its clean test and were left out."
             )
         return sentences
 

@@ -25,7 +25,7 @@ class DCF:
 
     A loss is damped, s = log(1 + ℓ + ℓ²/2). What is ranked is the mean of s over this interaction's epochs less a bound
     λ(t + λ·log(2t)/t²) / (n + 1 − λ), with t epochs so far, n of them in which it was kept, and λ falling from `bound`
-    to 0 over `bound_epochs`. Means and counts begin anew every `time_step` epochs. Of what is due to be dropped, the
+    to 0 over `bound_epochs`. Means and counts start again every `time_step` epochs. Of what is due to be dropped, the
     share `relabel_ratio` that ranks highest is learned as negatives in the next epoch.
 
     `fidelity="authors"` does what the released code does: it remembers by the position in a shuffled epoch, which is
@@ -49,8 +49,8 @@ class DCF:
         self.schedule = DropSchedule(self.max_drop_rate, self.ramp_steps, self.fidelity)
         if not 0 <= self.relabel_ratio <= 1:
             raise ConfigError(
-                f"relabel_ratio is {self.relabel_ratio}, but it is the share of what would be dropped that is learned "
-                "as negatives instead: give a number from 0 to 1, e.g. 0.05."
+                f"relabel_ratio is {self.relabel_ratio}, but it is the share of the dropped positives to relabel as "
+                "negatives: give a number from 0 to 1, e.g. 0.05."
             )
         if not 0 <= self.bound < 1:
             raise ConfigError(f"bound is {self.bound}: give a number from 0 (no bound) to below 1, e.g. 0.0001.")

@@ -52,7 +52,7 @@ class EARD:
             raise ConfigError(f"reduction is '{self.reduction}': give 'paper' or 'normalised'.")
         if self.plain_epochs < 1:
             raise ConfigError(
-                f"plain_epochs is {self.plain_epochs}, but the first weights need losses: give 1 or more."
+                f"plain_epochs is {self.plain_epochs}, but the first weights need losses of an epoch: give 1 or more."
             )
         self.epochs = 0
         self.keys, self.table = torch.zeros(0, dtype=torch.int64), torch.zeros(0)  # of the last epoch, sorted by pair
@@ -63,7 +63,7 @@ class EARD:
 
     def weights(self, batch: LossBatch) -> Tensor:
         if batch.users is None or batch.items is None:
-            raise ConfigError("the batch does not say which users and items it is about: give `users` and `items`.")
+            raise ConfigError("the batch has no users and items: give `users` and `items`.")
         keys = batch.users.long() * self.context.n_items + batch.items.long()
         if batch.ids is not None:  # else it is of validation
             self._keys.append(keys.clone())
@@ -106,6 +106,6 @@ class EARD:
         n_pairs = self.context.n_users * self.context.n_items
         state = checked_memory(self.state_dict(), state, {"keys": n_pairs, "seen_keys": n_pairs})
         if any(len(state[keys]) != len(state[of]) for keys, of in (("keys", "table"), ("seen_keys", "seen_losses"))):
-            raise RunError("the pairs that the strategy remembers are more or fewer than their losses: begin anew.")
+            raise RunError("the strategy's saved pairs and losses differ in number: start again.")
         self.epochs, self.keys, self.table = state["epochs"], state["keys"], state["table"]
         self._keys, self._losses = [state["seen_keys"]], [state["seen_losses"]]

@@ -44,7 +44,8 @@ class FineTuning:
         self.schedule = DropSchedule(self.max_drop_rate, self.ramp_steps, self.fidelity)
         if self.phase_epochs < 1:
             raise ConfigError(
-                f"phase_epochs is {self.phase_epochs}, but it is how long the first phase is: give 1 or more."
+                f"phase_epochs is {self.phase_epochs}, but it is the number of epochs of the first phase: give 1 or "
+                "more."
             )
         if not 0 < self.known <= 1:
             raise ConfigError(

@@ -23,8 +23,6 @@ class LeastPopularDrop(DropSchedule):
 
     def weights(self, batch: LossBatch) -> Tensor:
         if batch.items is None:
-            raise ConfigError(
-                "the batch does not say which items it is about, but the least popular are to be dropped: give `items`."
-            )
+            raise ConfigError("the batch has no items, but they are needed to drop the least popular: give `items`.")
         popularity = self.context.popularity.to(batch.items.device)[batch.items.long()]
         return self.drop_highest(-popularity.double(), batch)

@@ -31,13 +31,13 @@ class NegativeFeedback:
     def __post_init__(self) -> None:
         if not 0 <= self.false_positive_weight <= 1:
             raise ConfigError(
-                f"false_positive_weight is {self.false_positive_weight}, but it is what a regretted interaction counts "
-                "as a negative beside a satisfying one: give a number from 0 (left out) to 1."
+                f"false_positive_weight is {self.false_positive_weight}, but it is the weight of a regretted "
+                "interaction as a negative, relative to a positive: give a number from 0 (left out) to 1."
             )
         if not 0 < self.negative_weight <= 1:
             raise ConfigError(
-                f"negative_weight is {self.negative_weight}, but it is what an item that was not met counts beside a "
-                "satisfying one: give a number above 0 and up to 1."
+                f"negative_weight is {self.negative_weight}, but it is the weight of a sampled negative, relative to a "
+                "positive: give a number above 0 and up to 1."
             )
 
     def weights(self, batch: LossBatch) -> Tensor:

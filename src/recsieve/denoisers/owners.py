@@ -18,7 +18,7 @@ class Owners:
 
     def __init__(self, n_interactions: int, by: By = "user") -> None:
         if by not in ("user", "item"):
-            raise ConfigError(f"by is '{by}', but it says whose losses are looked at together: give 'user' or 'item'.")
+            raise ConfigError(f"by is '{by}', but it says which losses are grouped: give 'user' or 'item'.")
         self.codes, self._by = torch.full((n_interactions,), -1, dtype=torch.int64), by
 
     def see(self, batch: LossBatch) -> None:
@@ -31,7 +31,7 @@ class Owners:
         """The users or items of a batch."""
         owners = batch.users if self._by == "user" else batch.items
         if owners is None:
-            raise ConfigError(f"the batch does not say which {self._by}s it is about: give `{self._by}s`.")
+            raise ConfigError(f"the batch has no {self._by}s: give `{self._by}s`.")
         return owners.long()
 
 

@@ -34,7 +34,7 @@ class PLD:
 
     def __post_init__(self) -> None:
         if self.pool_size < 1:
-            raise ConfigError(f"pool_size is {self.pool_size}, but one of them is taken: give 1 or more, e.g. 5.")
+            raise ConfigError(f"pool_size is {self.pool_size}, but one of them is chosen: give 1 or more, e.g. 5.")
         if not 0 < self.choice_temperature < float("inf"):
             raise ConfigError(
                 f"choice_temperature is {self.choice_temperature}, but losses are divided by it: give a number above "

@@ -95,7 +95,7 @@ def _translate(options: dict[str, Any], given: str, wanted: str, meaning: Any) -
     if given not in options:
         return options
     if wanted in options:
-        raise ConfigError(f"both {given} and {wanted} are given, but they say the same: give one of them.")
+        raise ConfigError(f"both {given} and {wanted} are given, but they mean the same: give one of them.")
     if not options[given] >= 0:
         raise ConfigError(f"{given} is {options[given]}: give 0 or more.")
     if given == "drop_positives" and options[given] > 1:

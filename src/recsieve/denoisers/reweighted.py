@@ -28,7 +28,7 @@ class Reweighted:
     def __post_init__(self) -> None:
         if not 0 <= self.beta < math.inf:
             raise ConfigError(
-                f"beta is {self.beta}, but it is the power that turns a prediction into a weight: "
+                f"beta is {self.beta}, but it is the power of the weights: "
                 "give 0 (all weights equal) or more, e.g. 0.2."
             )
 

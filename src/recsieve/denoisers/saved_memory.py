@@ -16,10 +16,10 @@ def checked_memory(own: Mapping[str, Any], given: dict[str, Any], below: Mapping
     `below` has the limit of each entry that is an index, or a tensor of them; −1 stands for none.
     """
     if set(given) != set(own):
-        raise RunError(f"the strategy remembers {_names(own)}, but the checkpoint has {_names(given)}.")
+        raise RunError(f"the strategy saves {_names(own)}, but the checkpoint has {_names(given)}.")
     for name, mine in own.items():
         if not _is_alike(mine, given[name]) or (name in below and not _is_index(given[name], below[name])):
-            raise RunError(f"'{name}', which the strategy remembers, is of another training: begin anew.")
+            raise RunError(f"'{name}' in the strategy's saved state belongs to another training: start again.")
     return given
 
 

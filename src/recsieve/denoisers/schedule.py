@@ -46,8 +46,8 @@ class DropSchedule:
         check_fidelity(self.fidelity)
         if not 0 < self.exponent < math.inf or (self.exponent != 1 and self.fidelity == "paper"):
             raise ConfigError(
-                f"exponent is {self.exponent}, but it is a power of the authors' schedule, which the paper has not: "
-                "give 1, or a number above 0 with fidelity 'authors'."
+                f"exponent is {self.exponent}, but only the authors' schedule has an exponent: give 1, or a number "
+                "above 0 with fidelity 'authors'."
             )
 
     def drop_rate(self, step: int) -> float:

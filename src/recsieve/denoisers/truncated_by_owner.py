@@ -41,8 +41,8 @@ class TruncatedByOwner:
         self.schedule = DropSchedule(self.max_drop_rate, self.ramp_steps, self.fidelity)
         if not 0 <= self.follow <= 1:
             raise ConfigError(
-                f"follow is {self.follow}, but it is how far rates follow the shares of large losses: give a number "
-                "from 0 (the same rate for all) to 1, e.g. 0.5."
+                f"follow is {self.follow}, but it is how strongly rates depend on the share of large losses: give a "
+                "number from 0 (the same rate for all) to 1, e.g. 0.5."
             )
         self.owners, self.step = Owners(self.context.n_interactions, self.by), 0
         # By how far each is beyond its owner's rate, from 0; NaN before the first epoch's end.

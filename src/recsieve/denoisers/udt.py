@@ -48,10 +48,10 @@ class UDT:
                 )
         for name in ("low_factor", "high_factor"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise ConfigError(f"{name} is {getattr(self, name)}, but users are weighed by it: give 0 or more.")
+                raise ConfigError(f"{name} is {getattr(self, name)}, but it is a weight of users: give 0 or more.")
         if self.plain_epochs < 1:
             raise ConfigError(
-                f"plain_epochs is {self.plain_epochs}, but the first weights need losses: give 1 or more."
+                f"plain_epochs is {self.plain_epochs}, but the first weights need losses of an epoch: give 1 or more."
             )
         self.epochs, self.owners = 0, Owners(self.context.n_interactions)
         self.of_interaction = torch.ones(self.context.n_interactions)

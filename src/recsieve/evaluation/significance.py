@@ -131,9 +131,9 @@ def _spread(differences: NDArray[np.float64]) -> Spread:
 def _interval(
     by_user: NDArray[np.float64], spread: Spread, rng: np.random.Generator, n_bootstrap: int
 ) -> tuple[float, float]:
-    """Where 95 % of the means lie when users are drawn anew, widened by what seeds add.
+    """Where 95 % of the means lie when users are resampled, widened by what seeds add.
 
-    The users give the shape. A handful of seeds has none, and drawing them anew would show too little of their
+    The users give the shape. A handful of seeds has none, and resampling them would show too little of their
     variance, so the width comes from the spread of both.
     """
     drawn = np.array([rng.choice(by_user, len(by_user)).mean() for _ in range(n_bootstrap)])
@@ -148,8 +148,8 @@ def _check_shapes(method: tuple[int, ...], baseline: tuple[int, ...]) -> None:
         raise DataError(f"the values have the shapes {method} and {baseline}: give (seeds, users), the same for both.")
     if min(method) < 2:
         raise DataError(
-            f"there are {method[0]} seeds and {method[1]} users, but it takes 2 of both to see how much they vary: "
-            "give 5 seeds or more."
+            f"there are {method[0]} seeds and {method[1]} users, but at least 2 of both are needed to see how much "
+            "they vary: give 5 seeds or more."
         )
 
 

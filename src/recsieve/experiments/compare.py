@@ -76,7 +76,7 @@ def _affordable(config: ComparisonConfig, split: Split) -> ComparisonConfig:
     kept = [name for name in config.plain_models if fits_memory(name, split.train.n_items)]
     for name in config.plain_models:
         if name not in kept:
-            log.warning("%s takes more memory than is free with %d items: left out.", name, split.train.n_items)
+            log.warning("%s needs more memory than is free for %d items and is left out.", name, split.train.n_items)
     return config.model_copy(update={"plain_models": kept})
 
 

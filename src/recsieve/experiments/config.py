@@ -44,7 +44,7 @@ def make_config(values: dict[str, Any]) -> ComparisonConfig:
     trained = [*config.models, *config.plain_models]
     for name in config.model_options:
         if name not in trained:
-            raise ConfigError(f"model_options are given for '{name}': {did_you_mean(name, trained)}")
+            raise ConfigError(f"there are model_options for '{name}': {did_you_mean(name, trained)}")
     for model in trained:
         make_settings(run_settings(config, model, DEFAULT_STRATEGIES["CE"], seed=0))
     for strategy in config.strategies.values():
@@ -65,7 +65,7 @@ def read_config(path: Path, **options: Any) -> ComparisonConfig:
         raise ConfigError(f"{path} cannot be read as a TOML file: {error}.") from None
     config = make_config(values | options)
     if config.data is None:
-        raise ConfigError(f"{path} names no data: give a table [data] with a source, or DATA before the options.")
+        raise ConfigError(f"{path} has no data: give a table [data] with a source, or DATA on the command line.")
     here = {
         name: path.parent / given
         for name in ("source", "validation", "test")
@@ -119,4 +119,4 @@ def _check_metric(metric: str) -> None:
     except ConfigError:
         clean = True
     if clean:
-        raise ConfigError(f"metric is '{metric}', but it is what is measured on the test: give e.g. 'ndcg@20'.")
+        raise ConfigError(f"metric is '{metric}', but it must be a metric on the test: give e.g. 'ndcg@20'.")

@@ -1,4 +1,4 @@
-"""The story in a minute: the paper's losses, a strong plain model, and a choice, on a shop whose noise is known."""
+"""The demo: the paper's losses, a strong plain model and `auto`, on a simulated shop with known noise."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def read_board(path: Path) -> Board:
         raise ConfigError(first_problem(error, Board)) from None
     for name in board.noise:
         if name not in board.data:
-            raise ConfigError(f"noise is given for the data '{name}': {did_you_mean(name, board.data)}")
+            raise ConfigError(f"there is noise for the data '{name}': {did_you_mean(name, board.data)}")
     found = {name: replace(source, source=path.parent / source.source) for name, source in board.data.items()}
     return board.model_copy(update={"data": found})
 

@@ -61,7 +61,7 @@ def plan(config: ComparisonConfig, flags: Mapping[Noise, bool]) -> list[Cell]:
         if seed == 0 or getattr(MODELS[model], "uses_seed", True)
     ]
     if len({cell.name for cell in cells}) < len(cells):
-        raise ConfigError("two of the strategies or kinds of noise are named alike: give each a name of its own.")
+        raise ConfigError("two of the strategies or kinds of noise have the same name: give each its own name.")
     return cells
 
 
@@ -86,7 +86,7 @@ def tell_left_out(config: ComparisonConfig) -> None:
     for model in config.models:
         for name, strategy in config.strategies.items():
             if not accepts(model, strategy.denoiser):
-                log.warning("the strategy %s makes no sense for %s: it is left out there.", name, model)
+                log.warning("the strategy %s does not work with %s: it is left out there.", name, model)
 
 
 def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> list[Contender]:

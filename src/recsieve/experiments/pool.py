@@ -158,8 +158,8 @@ def _explaining(task: Task) -> Iterator[None]:
         yield
     except BrokenProcessPool:
         raise RunError(
-            f"a worker process died during {task.name}, perhaps for lack of memory: give fewer workers (what is "
-            "finished stays). In a script this has to be called under `if __name__ == '__main__':`."
+            f"a worker process died during {task.name}, perhaps because of too little memory: use fewer workers "
+            "(finished runs are kept). In a script, call this under `if __name__ == '__main__':`."
         ) from None
     except RecsieveError as error:
         raise type(error)(f"{task.name} failed: {error}") from None
@@ -216,4 +216,4 @@ def _run(task: Task, begun: Advanced) -> Advanced:
     except Exception as error:
         path = task.folder / "error.txt"
         write_text(path, traceback.format_exc())
-        raise RunError(f"{type(error).__name__}: {error} (all of it in {path})") from None
+        raise RunError(f"{type(error).__name__}: {error} (details in {path})") from None

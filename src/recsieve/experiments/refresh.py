@@ -43,7 +43,7 @@ def refresh_and_save(
     """
     run, begun = RunFolder(out), RunFolder(source)
     if run.path.resolve() == begun.path.resolve():
-        raise RunError(f"{out} is the run that is to be refreshed: give another folder by --out.")
+        raise RunError(f"{out} is the run to refresh: give another folder with --out.")
     _check_out(run)
     with locked(run.path):
         _check_out(run)  # again: another process may have been there between
@@ -70,13 +70,13 @@ def _read_new(data: Path, before: Recommender, about: Mapping[str, Any], columns
 
 
 def _check_out(run: RunFolder) -> None:
-    """Refuse a folder that holds something that would be damaged; a refreshing that was stopped begins anew."""
+    """Refuse a folder that holds something that would be damaged; a refreshing that was stopped starts again."""
     stopped = run.exists and not run.finished and "refreshed" in run.read_config().get("data", {})
     check_out(run, resume=stopped)
 
 
 def _compare(before: Recommender, after: Recommender, progress: Callable[[Event], None] | None) -> None:
-    """Train anew on the same data, and put its worth into the report."""
+    """Train from scratch on the same data, and put its worth into the report."""
     assert after.refreshed is not None
     assert after.split is not None
     started = time.perf_counter()

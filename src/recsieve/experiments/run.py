@@ -91,10 +91,10 @@ def train_and_save(
             metrics = run.read_metrics()
             if "diverged" in metrics:
                 raise DivergedError(
-                    f"the training in {run.path} diverged: begin anew in another folder by --out, with a smaller "
+                    f"the training in {run.path} diverged: start again in another folder with --out, with a smaller "
                     "learning rate."
                 )
-            log.warning("the training in %s has ended already: nothing is left to do.", run.path)
+            log.warning("the training in %s has already finished: there is nothing left to do.", run.path)
             result = RunResult(run.path, metrics)
         else:
             # The authors' code takes a given split as it stands, with what the test repeats.
@@ -190,11 +190,11 @@ def _examples(recommender: Recommender, split: Split) -> pl.DataFrame | None:
 def check_out(run: RunFolder, *, resume: bool) -> None:
     """Refuse a folder that holds something that would be damaged."""
     if run.begun and not resume:
-        raise RunError(f"{run.path} already holds a run: go on with it by --resume, or give another folder by --out.")
+        raise RunError(f"{run.path} already holds a run: continue it with --resume, or give another folder with --out.")
     if run.path.is_file():
-        raise RunError(f"{run.path} is a file, but a run is a folder: give another name by --out.")
+        raise RunError(f"{run.path} is a file, but a run is a folder: give another name with --out.")
     if run.is_foreign:
-        raise RunError(f"{run.path} holds files that are not a run of recsieve: give another folder by --out.")
+        raise RunError(f"{run.path} holds files that are not a run of recsieve: give another folder with --out.")
 
 
 def check_same(run: RunFolder, settings: Settings, data_fingerprint: str | None = None) -> None:
@@ -203,8 +203,8 @@ def check_same(run: RunFolder, settings: Settings, data_fingerprint: str | None 
     for name, value in now.items():
         if before[name] != value:
             raise RunError(
-                f"{run.path} was begun with {name} = {before[name]!r}, and now it is {value!r}: "
-                "give the same settings to go on, or another folder by --out."
+                f"{run.path} was started with {name} = {before[name]!r}, and now it is {value!r}: "
+                "give the same settings to continue, or another folder with --out."
             )
     if data_fingerprint and run.read_config()["data"].get("fingerprint") != data_fingerprint:
-        raise RunError(f"the data has changed since {run.path} was begun: begin anew in another folder by --out.")
+        raise RunError(f"the data has changed since {run.path} was started: start again in another folder with --out.")

@@ -1,4 +1,4 @@
-"""The trials of one strategy: options in, validation scores out, hopeless ones given up early."""
+"""The trials of one strategy: options in, validation scores out, hopeless ones stopped early."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_tuning(values: dict[str, Any]) -> TuningConfig:
     except ValidationError as error:
         raise ConfigError(first_problem(error, TuningConfig)) from None
     if config.select_by == VALIDATION_LOSS and fits_itself(config.model):
-        raise ConfigError(f"{config.model} has no validation loss: select by a metric such as 'ndcg@20'.")
+        raise ConfigError(f"{config.model} has no validation loss: select by a metric, e.g. 'ndcg@20'.")
     make_settings(common_settings(config))
     for name in config.strategies:
         if name not in DENOISERS:
@@ -51,7 +51,7 @@ def make_tuning(values: dict[str, Any]) -> TuningConfig:
     kept = [name for name in config.strategies if accepts(config.model, name)]
     for name in config.strategies:
         if name not in kept:
-            log.warning("the strategy %s makes no sense for %s: it is left out.", name, config.model)
+            log.warning("the strategy %s does not work with %s: it is left out.", name, config.model)
     config = config.model_copy(update={"strategies": kept})
     for name in kept:
         if not space_of(config, name):

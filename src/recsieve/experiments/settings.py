@@ -58,29 +58,31 @@ class ComparisonConfig(Common):
     """Everything that decides the numbers of a comparison, and how much of the machine it may use."""
 
     data: DataSource | None = None  # None: a split that is given in Python
-    models: list[str] = Field(default=[MODEL], description="Models by name, with commas.")
+    models: list[str] = Field(default=[MODEL], description="Models, separated by commas.")
     model_options: dict[str, Options] = Field(default={})  # by model
     strategies: dict[str, Strategy] = DEFAULT_STRATEGIES
-    plain_models: list[str] = Field(default=PLAIN_MODELS, description="Models to be held against, without denoising.")
+    plain_models: list[str] = Field(
+        default=PLAIN_MODELS, description="Plain models to compare with, separated by commas."
+    )
     noise: list[Noise] = Field(default=[Noise()])
     # With one, chance cannot be told from effect.
-    seeds: Annotated[int, Field(ge=2)] = Field(default=5, description="Runs of each cell.")
-    metric: str = Field(default=Settings().select_by, description="Of the test, on which verdicts are given.")
+    seeds: Annotated[int, Field(ge=2)] = Field(default=5, description="Runs of each strategy.")
+    metric: str = Field(default=Settings().select_by, description="Test metric for the verdicts.")
     learning_rate: Rate = Settings.model_fields["learning_rate"]  # type: ignore[assignment]
-    workers: Positive | None = Field(default=None, description="Parallel processes. [the cores]")
+    workers: Positive | None = Field(default=None, description="Parallel processes. [number of cores]")
 
 
 class TuningConfig(Common):
     """What to tune, on what, and for how long."""
 
     data: DataSource | None = None
-    model: str = Field(default=MODEL, description="A model by name.")
+    model: str = Field(default=MODEL, description="Model to tune.")
     model_options: Options = Field(default={})
-    learning_rate: Rate | None = Field(default=None, description="Of Adam. [searched]")
+    learning_rate: Rate | None = Field(default=None, description="Learning rate of Adam. [searched]")
     strategies: list[str] = Field(
         default=["keep-all", "truncated", "reweighted"],
-        description="With commas; plain training is tuned as well, so that the others compete with its best.",
+        description="Strategies, separated by commas; plain training is always tuned too.",
     )
-    trials: Positive = Field(default=20, description="Trials of each strategy.")
+    trials: Positive = Field(default=20, description="Trials for each strategy.")
     seed: Annotated[int, Field(ge=0)] = Settings.model_fields["seed"]  # type: ignore[assignment]
-    workers: Positive | None = Field(default=None, description="Strategies tuned at a time. [the cores]")
+    workers: Positive | None = Field(default=None, description="Strategies to tune in parallel. [number of cores]")

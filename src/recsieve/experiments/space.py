@@ -71,12 +71,12 @@ def _of_strategy(denoiser: str, options: Mapping[str, Any]) -> str:
     if denoiser == "reweighted":
         beta = options["beta"]
         return (
-            f"weights to the power {beta:g}: an interaction that the model gives a probability of 10 % counts "
-            f"{100 * 0.1**beta:.0f} % of a certain one"
+            f"weights to the power {beta:g}: an interaction with a predicted probability of 10 % counts "
+            f"{100 * 0.1**beta:.0f} % of one with 100 %"
         )
     if "false_positive_weight" in options:
         share = 100 * options["false_positive_weight"]
-        return f"a regretted interaction learned as a negative that counts {share:.3g} % of a satisfying one"
+        return f"regretted interactions as negatives with a weight of {share:.3g} % of a satisfying one"
     if denoiser == "keep-all":
         return "plain training"
     return ", ".join([denoiser, *(f"{name} {_shown(value)}" for name, value in options.items())])

@@ -50,7 +50,7 @@ def keep_split(folder: Path, split: Split, *, begun: bool = True) -> str:
     if not (begun and run.interactions.exists()):
         run.write_split(split)
     elif fingerprint(run.read_split().train) != mark:
-        raise RunError(f"the data has changed since {folder} was written: begin anew in another folder by --out.")
+        raise RunError(f"the data has changed since {folder} was written: start again in another folder with --out.")
     return mark
 
 

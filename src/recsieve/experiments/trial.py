@@ -61,8 +61,8 @@ class TrialTask:
             users = run.read_config()["data"].get("validation_users")
             if users != self.validation_users:
                 raise RunError(
-                    f"{run.path} was begun with validation_users = {users}, and now it is {self.validation_users}: "
-                    "give the same settings to go on, or another folder by --out."
+                    f"{run.path} was started with validation_users = {users}, and now it is {self.validation_users}: "
+                    "give the same settings to continue, or another folder with --out."
                 )
         return run.finished
 

@@ -91,7 +91,7 @@ def _describe(study: optuna.Study, model: str, denoiser: str) -> dict[str, Any]:
     if not any_complete(study):
         raise DivergedError(
             f"no trial of {title_of(model, denoiser)} ended with weights, all of them diverged: give another model or "
-            "other model options, in another folder by --out."
+            "other model options, in another folder with --out."
         )
     best = study.best_trial
     found = best.user_attrs["found"]
@@ -119,17 +119,17 @@ def advice(found: Sequence[dict[str, Any]], metric: str) -> list[str]:
     for entry in found:
         line = f"{entry['title']}: {entry['in_words']} (validation {metric} {entry['score']:.4f}"
         if plain and entry["denoiser"] != "keep-all":
-            line += f", {percent(entry['score'] / plain - 1)} against the best plain training"
+            line += f", {percent(entry['score'] / plain - 1)} compared with the best plain training"
         line += ")."
         if plain and entry["denoiser"] != "keep-all" and entry["score"] <= plain:
             line += " No options were found that beat plain training on validation."
         if entry["importance"]:
             name, share = max(entry["importance"].items(), key=lambda pair: pair[1])
-            line += f" What mattered most was {name} ({100 * share:.0f} %)."
+            line += f" The most important option was {name} ({100 * share:.0f} %)."
         lines.append(line)
     lines.append(
-        "The best of many trials on the same validation data looks better than it is: compare.toml has these options, "
-        "for `recsieve compare` to say on the test and with several seeds whether they help."
+        "The best of many trials on the same validation data looks better than it is. `recsieve compare` with "
+        "compare.toml tests these options with several seeds."
     )
     return lines
 

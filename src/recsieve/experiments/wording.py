@@ -23,7 +23,7 @@ def _about_denoising(rows: Sequence[Mapping[str, Any]]) -> str:
     which = "it" if len(better) == 1 else _listed(explained)
     return (
         f"Better than the same model without it on this data: {names}; but {which} was not shown to be better than "
-        "dropping the interactions with the least popular items, so that noise was found is not shown either."
+        "dropping the interactions with the least popular items, so it may not have found noise."
     )
 
 
@@ -71,7 +71,7 @@ def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
 def _sentence(name: str, judged: Mapping[str, Any], metric: str) -> str:
     low, high = judged["interval"]
     if low == high == 0:
-        return f"{name}: the very same numbers as {judged['against']}."
+        return f"{name}: exactly the same results as {judged['against']}."
     found = (
         f"{name}: {judged['verdict']} than {judged['against']}"
         if judged["verdict"] != "no difference found"
@@ -81,18 +81,17 @@ def _sentence(name: str, judged: Mapping[str, Any], metric: str) -> str:
     if judged["verdict"] != "no difference found":
         return f"{found} {size}."
     if low > 0 or high < 0:
-        return f"{found} {size}: by itself it would pass, but among so many comparisons it may be chance."
+        return f"{found} {size}: significant on its own, but not after correcting for the number of comparisons."
     least = 100 * judged["smallest_detectable"]
-    return f"{found} {size}; a difference below {least:.1f}\u00a0% could not have been shown with this data."
+    return f"{found} {size}; a difference below {least:.1f}\u00a0% could not have been detected with this data."
 
 
 def _about_popularity(row: Mapping[str, Any]) -> str:
     judged = row["against_popularity"]
     beats = {
-        "better": "it beats the popularity control, so popularity alone does not explain it",
+        "better": "it beats the popularity control, so the gain is not just popularity",
         "worse": "it is worse than the popularity control",
-        "no difference found": "it was not shown to beat the popularity control; a denoiser that does not beat it has "
-        "not denoised",
+        "no difference found": "it was not shown to beat the popularity control, so it may not have found noise",
     }[judged["verdict"]]
     low, high = judged["interval"]
     size = f"({percent(judged['relative'])}, 95 % interval {percent(low)} … {percent(high)})"

@@ -170,4 +170,4 @@ def mean_squares(l2: float, batch: Batch, *vectors: Tensor) -> Tensor:
 def check_l2(l2: float) -> None:
     """Say what is wrong with a strength of L2."""
     if not 0 <= l2 < float("inf"):
-        raise ConfigError(f"l2 is {l2}, but it is how strongly vectors are kept small: give 0 or more, e.g. 0.0001.")
+        raise ConfigError(f"l2 is {l2}, but it is the strength of L2 regularisation: give 0 or more, e.g. 0.0001.")

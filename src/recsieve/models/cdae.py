@@ -60,9 +60,7 @@ class CDAE(Model):
     ) -> None:
         super().__init__(profiles)
         if not 0 <= corruption < 1:
-            raise ConfigError(
-                f"corruption is {corruption}: give the share of a profile to leave out, from 0 to below 1."
-            )
+            raise ConfigError(f"corruption is {corruption}: give the share of a profile to corrupt, from 0 to below 1.")
         if activation not in ACTIVATIONS:
             raise ConfigError(f"there is no activation '{activation}': {did_you_mean(activation, ACTIVATIONS)}")
         self.corruption = corruption

@@ -78,6 +78,6 @@ def require_one_process(run: Run, model: str) -> None:
     """Refuse a group of ranks where a model is fitted by one process."""
     if run.group.size > 1:
         raise ConfigError(
-            f"{model} is fitted by one process, but {run.group.size} were started: start it without torchrun, or give "
-            "a model that is trained by gradients, such as gmf."
+            f"{model} is fitted by one process, but {run.group.size} were started: start it without torchrun, or use a "
+            "model that is trained by gradients, e.g. gmf."
         )

@@ -46,7 +46,7 @@ class EASE(Solved):
     def __post_init__(self) -> None:
         if self.l2 is not None and not 0 < self.l2 <= LARGEST_L2:
             raise ConfigError(
-                f"l2 is {self.l2:g}, but it is what is added to the count of each item: give a number above 0 and up "
+                f"l2 is {self.l2:g}, but it is added to the count of each item: give a number above 0 and up "
                 f"to {LARGEST_L2:g}, e.g. 500."
             )
         if self.weights not in _PROFILES:
@@ -130,7 +130,7 @@ def _inverse_gram(profiles: csr_array, l2: float) -> NDArray[np.float32]:
     gram.diagonal().add_(l2)
     factor, failed = torch.linalg.cholesky_ex(gram)
     if failed.item():
-        raise ConfigError(f"l2 is {l2:g}, which is too small to solve for these data: give a larger one, e.g. 500.")
+        raise ConfigError(f"l2 is {l2:g}, which is too small for this data: give a larger one, e.g. 500.")
     del gram
     return torch.cholesky_inverse(factor).numpy()
 
@@ -139,8 +139,8 @@ def _require_memory(n_items: int, copies: int) -> None:
     needed, free = copies * 4 * n_items**2, free_memory()
     if needed > free:
         raise ConfigError(
-            f"EASE on {n_items:,} items takes {gigabytes(needed)} of memory, and {gigabytes(free)} are free: "
-            "give ials, which takes a vector an item, or keep fewer items by k_core."
+            f"EASE on {n_items:,} items needs {gigabytes(needed)} of memory, and {gigabytes(free)} is free: use ials, "
+            "which only needs a vector per item, or keep fewer items with k_core."
         )
 
 

@@ -58,13 +58,17 @@ class IALS:
             raise ConfigError(f"factors is {self.factors}, but it is the length of a vector: give 1 or more, e.g. 64.")
         if not 0 < self.alpha0 < math.inf:
             raise ConfigError(
-                f"alpha0 is {self.alpha0}, but it is what a pair counts that was not observed, beside one that was: "
+                f"alpha0 is {self.alpha0}, but it is the weight of an unobserved pair relative to an observed one: "
                 "give a number above 0, e.g. 0.1."
             )
         if self.l2 is not None and not 0 < self.l2 < math.inf:
-            raise ConfigError(f"l2 is {self.l2}, but it holds vectors back: give a number above 0, e.g. 0.01.")
+            raise ConfigError(
+                f"l2 is {self.l2}, but it is the strength of L2 regularisation: give a number above 0, e.g. 0.01."
+            )
         if self.sweeps < 1:
-            raise ConfigError(f"sweeps is {self.sweeps}, but both sides are solved once in each: give 1 or more.")
+            raise ConfigError(
+                f"sweeps is {self.sweeps}, but it is the number of sweeps over users and items: give 1 or more."
+            )
 
     def begin(self, split: Split, run: Run) -> Sweeps:
         require_one_process(run, "iALS")

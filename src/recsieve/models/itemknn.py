@@ -69,7 +69,8 @@ def require_count(neighbours: int) -> None:
     """Refuse a number of neighbours that is none."""
     if neighbours < 0:
         raise ConfigError(
-            f"neighbours is {neighbours}, but it is how many items are kept for each: give 0 (all) or more, e.g. 100."
+            f"neighbours is {neighbours}, but it is the number of neighbours for each item: give 0 (all) or more, e.g. "
+            "100."
         )
 
 

@@ -67,7 +67,7 @@ class Fitting(ABC):
 
     def validation_loss(self, validation: Interactions) -> float:
         """The mean loss on held-out data."""
-        raise ConfigError(f"{self.scorer().title} has no validation loss: select by a metric such as 'ndcg@20'.")
+        raise ConfigError(f"{self.scorer().title} has no validation loss: select by a metric, e.g. 'ndcg@20'.")
 
     def trimmed_loss(self, validation: Interactions, share: float) -> float:
         """The mean loss on held-out data without the largest losses of a share of its positives."""

@@ -57,7 +57,9 @@ class LightGCN(Model):
     ) -> None:
         super().__init__(profiles)
         if layers < 1:
-            raise ConfigError(f"layers is {layers}, but without one there is no graph: give 1 or more, or take mf.")
+            raise ConfigError(
+                f"layers is {layers}, but it is the number of graph convolutions: give 1 or more, or use mf."
+            )
         check_l2(l2)
         self.layers, self.l2 = layers, l2
         vectors = torch.empty(self.n_users + self.n_items, factors).normal_(0, _DEVIATION, generator=generator)

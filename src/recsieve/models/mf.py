@@ -42,7 +42,7 @@ class MF(Model):
     ) -> None:
         super().__init__(profiles)
         if not 0 <= dropout < 1:
-            raise ConfigError(f"dropout is {dropout}: give the share of a vector to leave out, from 0 to below 1.")
+            raise ConfigError(f"dropout is {dropout}: give a dropout rate from 0 to below 1.")
         check_l2(l2)
         self.dropout, self.l2 = dropout, l2
         self.user = embedding("users", profiles, factors, generator)

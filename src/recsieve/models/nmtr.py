@@ -42,8 +42,8 @@ class NMTR(Model):
             raise ConfigError(f"there is no cascade '{cascade}': {did_you_mean(cascade, CASCADES)}")
         if not 0 < satisfaction_share <= 1:
             raise ConfigError(
-                f"satisfaction_share is {satisfaction_share}, but it is what the loss of satisfaction counts beside "
-                "that of clicks: give a number above 0 and up to 1 (satisfaction alone), e.g. 0.5."
+                f"satisfaction_share is {satisfaction_share}, but it is the share of satisfaction in the loss: give a "
+                "number above 0 and up to 1 (only satisfaction), e.g. 0.5."
             )
         self.cascade, self.satisfaction_share = cascade, satisfaction_share
         self.user = embedding("users", profiles, factors, generator)
@@ -60,7 +60,7 @@ class NMTR(Model):
     def losses(self, batch: Batch, objective: Objective) -> Losses:
         """The loss of satisfaction, which a denoiser judges by, and beside it that of clicks: what has an id."""
         if objective.pairwise:
-            raise ConfigError("nmtr learns two labels of each interaction: give a pointwise objective such as bce.")
+            raise ConfigError("nmtr learns two labels for each interaction: give a pointwise objective, e.g. bce.")
         satisfaction = objective(self(batch.users, batch.items).float(), batch.labels)
         click_logits = self.click_output(self.user(batch.users) * self.item(batch.items)).squeeze(-1).float()
         clicks = objective(click_logits, (batch.ids >= 0).to(batch.labels.dtype))

@@ -49,7 +49,7 @@ class Scorer(nn.Module, ABC):
         """The scores of all items for some users, in memory of their own: (n,) -> (n, items)."""
         product = self.factors(users)
         if product is None:
-            raise TypeError(f"{type(self).__name__} has neither factors nor a score of its own.")
+            raise TypeError(f"{type(self).__name__} has neither factors nor its own score.")
         scores = product.users @ product.items.T
         return scores.add_(product.constant if product.item_bias is None else product.item_bias + product.constant)
 
@@ -66,15 +66,11 @@ class Scorer(nn.Module, ABC):
 
     def fold_in(self, profiles: csr_array) -> Scorer:
         """A scorer of users that were not fitted, from their items: rows of weights, (new users, items)."""
-        raise ConfigError(
-            f"{self.title} cannot score users that it was not fitted on: give a run of another model, such as ease."
-        )
+        raise ConfigError(f"{self.title} cannot score new users: use a run of another model, e.g. ease.")
 
     def similar(self, items: Tensor) -> Tensor:
         """How alike all items are to some: (n,) -> (n, items); larger is more alike."""
-        raise ConfigError(
-            f"{self.title} does not know which items are alike: give a run of another model, such as ease."
-        )
+        raise ConfigError(f"{self.title} cannot find similar items: use a run of another model, e.g. ease.")
 
     @torch.no_grad()
     def similar_users(self, users: Tensor) -> Tensor:
@@ -82,7 +78,7 @@ class Scorer(nn.Module, ABC):
         product = self.factors(torch.arange(self.n_users))
         if product is None or product.users.shape[1] < 2:  # of one number everybody has the same
             raise ConfigError(
-                f"{self.title} does not know which users are alike: give a run of a model with vectors, such as ials."
+                f"{self.title} cannot find similar users: use a run of a model with user vectors, e.g. ials."
             )
         lengths = functional.normalize(product.users)
         return lengths[users] @ lengths.T
@@ -92,9 +88,7 @@ class Scorer(nn.Module, ABC):
 
         The larger, the more it speaks for the item; what they leave of a score does not come from single items.
         """
-        raise ConfigError(
-            f"{self.title} cannot say which items speak for another: give a run of another model, such as ease."
-        )
+        raise ConfigError(f"{self.title} cannot explain recommendations: use a run of another model, e.g. ease.")
 
     def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
         """A scorer with all that ranking for some users takes in this process, and what they are called in it."""

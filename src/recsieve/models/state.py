@@ -15,7 +15,9 @@ from recsieve.errors import DataError, RunError
 def checked(state: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Tensor:
     """A tensor of the state, if it is of this type and shape (None: of any length) and all numbers are finite."""
     if name not in state:
-        raise RunError(f"the model's file has no '{name}': it is not of this model, or damaged; fit the model again.")
+        raise RunError(
+            f"the model's file has no '{name}': it belongs to another model or is damaged; fit the model again."
+        )
     tensor = state[name]
     fits = len(shape) == tensor.dim() and all(n in (None, m) for n, m in zip(shape, tensor.shape, strict=True))
     if tensor.dtype != dtype or not fits:
@@ -24,7 +26,7 @@ def checked(state: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: t
             f"{tuple('any' if n is None else n for n in shape)} is needed: open it with the data that it was fitted on."
         )
     if dtype.is_floating_point and not bool(torch.isfinite(tensor).all()):
-        raise RunError(f"'{name}' in the model's file has values that are no finite numbers: fit the model again.")
+        raise RunError(f"'{name}' in the model's file has values that are not finite: fit the model again.")
     return tensor.contiguous()
 
 
@@ -51,7 +53,7 @@ def checked_profiles(profiles: csr_array, n_items: int) -> csr_array:
     try:
         profiles.check_format(full_check=True)
     except ValueError as error:
-        raise DataError(f"the profiles are no sparse matrix in order ({error}): make it by csr_array.") from None
+        raise DataError(f"the profiles are not a valid sparse matrix ({error}): use csr_array.") from None
     if not (np.isfinite(profiles.data) & (profiles.data >= 0)).all():
-        raise DataError("a weight in the profiles is below 0 or no finite number: give numbers from 0, e.g. 1.")
+        raise DataError("a weight in the profiles is negative or not finite: give numbers from 0, e.g. 1.")
     return profiles

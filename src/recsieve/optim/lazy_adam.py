@@ -256,7 +256,7 @@ def _check_saved_options(group: dict[str, Any]) -> None:
     """Refuse saved options of Adam that are no numbers: kernels would be compiled for what they are."""
     numbers = [group["lr"], group["eps"], *group["betas"]]
     if len(numbers) != 4 or not all(isinstance(number, int | float) for number in numbers):
-        raise RunError("a saved state of Adam has options that are no numbers: it is damaged.")
+        raise RunError("a saved state of Adam has options that are not numbers: it is damaged.")
     _check(group["lr"], tuple(group["betas"]), group["eps"])
 
 
@@ -272,7 +272,7 @@ def _check_saved(state: dict[str, Tensor], table: Tensor) -> None:
         and bool(((last >= adam_rows.NEVER) & (last <= len(rates))).all())
     )
     if not fits:
-        raise RunError("a saved state of Adam does not fit its table: it is damaged or of another model.")
+        raise RunError("a saved state of Adam does not fit its table: it is damaged or belongs to another model.")
 
 
 def _row_numbers(rows: Tensor) -> NDArray[np.int64]:
@@ -282,7 +282,7 @@ def _row_numbers(rows: Tensor) -> NDArray[np.int64]:
 
 def _check(lr: float, betas: tuple[float, float], eps: float) -> None:
     if lr < 0:
-        raise ConfigError(f"the learning rate is {lr}, which would climb: give a positive number, e.g. 0.001.")
+        raise ConfigError(f"the learning rate is {lr}: give a positive number, e.g. 0.001.")
     if not all(0 <= beta < 1 for beta in betas):
         raise ConfigError(f"betas are {betas}, but each is the share of a moment that a step keeps: give 0 to below 1.")
     if eps < 1e-12:

@@ -49,7 +49,7 @@ class ItemLists:
             user, item = guess_user(columns), guess_item(columns)
             if item is None:
                 raise DataError(
-                    f"{table.name} has no column that looks like the item ({', '.join(columns)}): call one 'item'."
+                    f"{table.name} has no column that looks like the item ({', '.join(columns)}): name one 'item'."
                 )
             wanted = {"user": user, "item": item} if user is not None else {"item": item}
             rows = table.rows.select(pl.col(name).cast(pl.String).alias(role) for role, name in wanted.items())
@@ -90,8 +90,8 @@ class Categories:
             category = next((name for name in others if name.lower() == "category"), others[0] if others else None)
             if item is None or category is None or (len(others) > 1 and category.lower() != "category"):
                 raise DataError(
-                    f"{table.name} has the columns {', '.join(columns)}, but a column 'item' and one 'category' are "
-                    "needed: call them so."
+                    f"{table.name} has the columns {', '.join(columns)}, but it needs a column 'item' and a column "
+                    "'category': rename them."
                 )
             rows = table.rows.select(pl.col(item).cast(pl.String), pl.col(category).cast(pl.String)).drop_nulls()
             frame = rows.collect()
@@ -124,7 +124,7 @@ class Filters:
         if self.per_category < 0 or (self.per_category == 0) != (self.categories is None):
             raise ConfigError(
                 f"per_category is {self.per_category}, and categories are {'not ' * (self.categories is None)}given: "
-                "give both, the limit from 1 on, or neither."
+                "give both, with a limit of 1 or more, or neither."
             )
         if self.min_popularity < 0:
             raise ConfigError(

@@ -197,11 +197,13 @@ def _require_length(k: int) -> None:
 def _unknown_items(unknown: Mapping[str, None], where: str) -> list[str]:
     if not unknown:
         return []
-    return [f"left out of {where}: {counted(len(unknown), 'item')} that the data does not have ({some_of(unknown)})."]
+    return [f"left out of {where}: {counted(len(unknown), 'item')} not in the data ({some_of(unknown)})."]
 
 
 def _short(items: NDArray[np.int32], k: int) -> list[str]:
     short = int((items[:, -1] < 0).sum()) if items.shape[1] == k else len(items)
     return (
-        [f"{short:,} of {len(items):,} lists are shorter than {k}: no more items are left for them."] if short else []
+        [f"{short:,} of {len(items):,} lists are shorter than {k}: there are not enough items for them."]
+        if short
+        else []
     )

@@ -59,7 +59,7 @@ def forgotten_ids(given: Any) -> list[str]:
             user = guess_user(columns) or (columns[0] if len(columns) == 1 else None)
             if user is None:
                 raise DataError(
-                    f"{table.name} has no column that looks like the user ({', '.join(columns)}): call one 'user'."
+                    f"{table.name} has no column that looks like the user ({', '.join(columns)}): name one 'user'."
                 )
             return table.rows.select(pl.col(user).cast(pl.String)).drop_nulls().collect().to_series().to_list()
     return [str(one) for one in ([given] if isinstance(given, str | int) or not isinstance(given, Iterable) else given)]
@@ -75,7 +75,7 @@ def grow(before: Split, new: Split | None, forget: Iterable[str] = ()) -> Grown:
     stayed[codes[codes >= 0]] = False
     kept = [_without(part, stayed) for part in before.parts]
     if not sum(map(len, kept)):
-        raise DataError("all users of the run are to be forgotten, and nobody would be left: train anew.")
+        raise DataError("all users of the run would be removed, and nobody would be left: train again.")
     added = [part.take(slice(0)) for part in kept] if new is None else _without_ids(new, forget)
     user_ids, users = _extended(kept[0].user_ids, "users", added)
     item_ids, items = _extended(kept[0].item_ids, "items", added)

@@ -71,9 +71,11 @@ class Refresh:
         more = max(FEWEST, anew // fitting.anew_per_refresh)
         fresh = self._fresh(stage)
         if fitting.start_from(Earlier(before, self.grown.users, self.grown.items, epochs, more, fresh)):
-            self.told[spec.name] = f"went on from its vectors for {more} of {anew} epochs"
+            self.told[spec.name] = f"continued from its vectors for {more} of {anew} epochs"
             return fitting.total
-        self.told[spec.name] = "was solved again" if fitting.total == 1 else f"was fitted anew, for {epochs} epochs"
+        self.told[spec.name] = (
+            "was solved again" if fitting.total == 1 else f"was fitted from scratch for {epochs} epochs"
+        )
         return epochs * fitting.steps_per_epoch
 
     def _fresh(self, stage: Stage) -> NDArray[np.bool_]:

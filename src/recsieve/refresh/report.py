@@ -16,7 +16,7 @@ from recsieve.models import Scorer
 from recsieve.refresh.grow import Grown
 
 METRIC, K = "ndcg@20", 20
-NO_WORSE = 0.98  # of what training anew gives
+NO_WORSE = 0.98  # of the score of a training from scratch
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Refreshed:
     before: float | None = None  # of the users who were there before, by the run before
     after: float | None = None  # of the same users, refreshed
     everybody: float | None = None  # of all users, refreshed
-    anew: float | None = None  # of all users, trained anew, where that was asked for
+    anew: float | None = None  # of all users, trained from scratch, where that was asked for
     seconds: float | None = None
     anew_seconds: float | None = None
 
@@ -46,18 +46,18 @@ class Refreshed:
         said = []
         if self.interactions or not self.forgotten:
             users, items = counted(self.users, "new user"), counted(self.items, "new item")
-            said.append(f"{counted(self.interactions, 'interaction')} came in, with {users} and {items}.")
+            said.append(f"{counted(self.interactions, 'interaction')} added, with {users} and {items}.")
         if self.known:
-            said.append(f"left out: {counted(self.known, 'row')} of pairs that the run has already.")
+            said.append(f"ignored: {counted(self.known, 'row')} of pairs that are already in the run.")
         if self.forgotten or self.unknown:
-            unknown = f"; not in it, and so not to forget: {counted(self.unknown, 'id')}" if self.unknown else ""
+            unknown = f"; not in the run:  {counted(self.unknown, 'id')}" if self.unknown else ""
             said.append(f"forgotten: {counted(self.forgotten, 'user')}{unknown}.")
         said += [f"{name} {done}." for name, done in self.models.items()]
         return said + self._worth()
 
     def _worth(self) -> list[str]:
         if self.everybody is None:
-            return ["nothing new is held out, so it is not known whether it is better or worse."]
+            return ["no new interactions are held out, so the refreshed run cannot be compared."]
         said = []
         if self.before is not None:
             said.append(
@@ -66,8 +66,13 @@ class Refreshed:
             )
         if self.anew is None:
             return [*said, f"{METRIC} for all users: {self.everybody:.4f}."]
-        verdict = "no worse" if self.everybody >= NO_WORSE * self.anew else "worse: keep the one that is trained anew"
-        return [*said, f"{METRIC} for all users: {self.everybody:.4f}, and {self.anew:.4f} trained anew: {verdict}."]
+        verdict = (
+            "no worse" if self.everybody >= NO_WORSE * self.anew else "worse: keep the one that is trained from scratch"
+        )
+        return [
+            *said,
+            f"{METRIC} for all users: {self.everybody:.4f}, and {self.anew:.4f} trained from scratch: {verdict}.",
+        ]
 
 
 def make_report(grown: Grown, models: Mapping[str, str], before: Scorer, after: Scorer, seconds: float) -> Refreshed:

@@ -18,14 +18,13 @@ FEWEST = 10  # interactions from which the mean score of a user or an item says 
 LONGEST = 10  # rows of a table of users or items
 
 WHERE = (
-    "Groups of about as many interactions each; time is in spans of one length. Bars are the mean score; where there "
-    "are labels, points are the share of labelled interactions that are noise. Bars of one height say that noise does "
-    "not gather there."
+    "Each group has about the same number of interactions; periods of time have the same length. Bars show the mean "
+    "score. If there are labels, points show the share of noise among labelled interactions. Bars of equal height "
+    "mean that noise is spread evenly."
 )
 SURE = (
-    "How well each method finds noise among labels that it had not seen (cross-validation). Precision is the share of "
-    "noise among the tenth with the highest scores. If the probabilities mean what they say, the points lie on the "
-    "line."
+    "How well each method finds noise among held-out labels (cross-validation). Precision is the share of noise among "
+    "the tenth with the highest scores. If the probabilities are well calibrated, the points are on the line."
 )
 
 
@@ -55,7 +54,7 @@ def sections(
     return [
         Section("Overview", lead=first, points=rest, facts=overview(summary)),
         *_how_sure(summary),
-        Section("Where the noise sits", [WHERE], panels=places),
+        Section("Where the noise is", [WHERE], panels=places),
         Section("Items and users", [_about_dots(groups)], panels=dots),
         *(_most_suspicious(name, group, score) for name, group in groups.items()),
         *(_check(check, tables.get(name)) for name, check in summary.get("checks", {}).items()),
@@ -80,7 +79,7 @@ def overview(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if share is not None and share["low"] < share["high"]:  # else every label is known
         interval = f"{_percent(share['low'])} to {_percent(share['high'])}"
         facts.append((f"{100 * share['level']:.0f} % interval", interval))
-    facts.append(("likeness to unpopularity", f"{correlation:.2f} of 1"))
+    facts.append(("correlation with unpopularity", f"{correlation:.2f} of 1"))
     return [*facts, ("confidence", _confidence(summary))]
 
 
@@ -88,7 +87,7 @@ def _confidence(summary: Mapping[str, Any]) -> str:
     """How far the scores can be trusted, in a few words."""
     if summary["method"] == "no labels":
         return "not measurable without labels"
-    return f"ROC AUC {summary['cross_validation'][summary['method']]['roc_auc']:.2f} on unseen labels"
+    return f"ROC AUC {summary['cross_validation'][summary['method']]['roc_auc']:.2f} on held-out labels"
 
 
 def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
@@ -102,19 +101,19 @@ def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
     ]
     calibration = summary["calibration"]
     about = (
-        f"Expected calibration error {calibration['ece']:.3f}; Brier score {calibration['brier']:.3f}, where the mean "
-        f"alone has {calibration['brier_of_base_rate']:.3f}."
+        f"Expected calibration error {calibration['ece']:.3f}; Brier score {calibration['brier']:.3f}, and "
+        f"{calibration['brier_of_base_rate']:.3f} for a constant probability."
     )
     header = ["method", *measures.values(), "in use"]
     panels = [fluid(reliability_chart(calibration["reliability"]))]
-    return [Section("How sure this is", [SURE, about], header, rows, panels=panels)]
+    return [Section("How reliable this is", [SURE, about], header, rows, panels=panels)]
 
 
 def _about_dots(groups: Mapping[str, pl.DataFrame]) -> str:
     return (
-        "Each point is an item or a user: how many interactions it has, and their mean score. Shown are those with the "
-        f"most interactions; all {len(groups['item']):,} items and {len(groups['user']):,} users are in items.parquet "
-        "and users.parquet."
+        "Each point is an item or a user, with its number of interactions and their mean score. The chart shows those "
+        "with the most interactions; all {len(groups['item']):,} items and {len(groups['user']):,} users are in "
+        "items.parquet and users.parquet."
     )
 
 
@@ -127,7 +126,7 @@ def _most_suspicious(name: str, group: pl.DataFrame, score: str) -> Section:
     if group["labelled"].sum():
         header += ["labelled", "of them noise"]
         rows = [[*row, *labels] for row, labels in zip(rows, top.select("labelled", "regretted").rows(), strict=True)]
-    about = f"Of those with at least {fewest} interactions. Click on a column to sort by it."
+    about = f"With at least {fewest} interactions. Click a column to sort."
     return Section(f"The most suspicious {name}s", [about], header, rows)
 
 
@@ -139,7 +138,7 @@ def _check(check: Mapping[str, Any], table: pl.DataFrame | None) -> Section:
     )
     shown = [[str(name), score, hint] for name, score, hint in rows]
     return Section(
-        f"Beside noise: {check['title'].lower()}", told, [check["subject"], "score", "hint"] if rows else [], shown
+        f"Other checks: {check['title'].lower()}", told, [check["subject"], "score", "hint"] if rows else [], shown
     )
 
 

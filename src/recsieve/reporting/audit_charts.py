@@ -16,9 +16,9 @@ MOST_DOTS = 400  # items or users in a chart
 BAR, POINT, PURPLE, GREY, BAND = CLEAN, NOISE, "#7b61a8", QUIET, "#b9c3ce"
 LOSSES = {
     "middle": "typical",
-    "held_out": "this one, by a model that had not seen it",
+    "held_out": "this one, held out",
     "training": "this one, in training",
-    "low": "the middle half of all",
+    "low": "the middle 50 % of all",
 }
 TITLES = {"popularity": "users who have the item", "activity": "items that the user has", "time": "time"}
 UNITS = {1: (3e8, 1e10), 1e3: (3e11, 1e13), 1e6: (3e14, 1e16), 1e9: (3e17, 1e19)}  # parts of a second since 1970
@@ -99,12 +99,12 @@ def reliability_chart(curve: Sequence[Mapping[str, float]]) -> Any:
         alt.Chart(alt.Data(values=list(curve)))
         .mark_line(point=alt.OverlayMarkDef(filled=True, size=60, color=BAR), color=BAR)
         .encode(
-            x=alt.X("predicted:Q", title="probability told"),
-            y=alt.Y("observed:Q", title="share of noise observed"),
+            x=alt.X("predicted:Q", title="predicted probability"),
+            y=alt.Y("observed:Q", title="observed share of noise"),
             tooltip=[alt.Tooltip(f"{name}:Q", format=".3f") for name in ("predicted", "observed")] + ["n:Q"],
         )
     )
-    return alt.layer(line, points).properties(title="Do the probabilities mean what they say?", height=HEIGHT)
+    return alt.layer(line, points).properties(title="Are the probabilities calibrated?", height=HEIGHT)
 
 
 def dialog_charts() -> dict[str, Any]:

@@ -28,13 +28,13 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
     """What was tried and chosen, why, and what denoising is worth, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
     lines = [
-        f"auto fitted {_models(choice['tried'])} ({choice['planned']} plain ones were planned) and chose "
+        f"auto fitted {_models(choice['tried'])} ({choice['planned']} plain models planned) and chose "
         f"{chosen['name']}: {choice['reason']}",
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
-        + (f"; popularity alone has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
+        + (f"; popularity has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
         _worth_of_denoising(choice),
-        f"About noise: {choice['evidence']}",
-        f"As one plain model: {plain_command(plain['candidate'])}",
+        f"Noise: {choice['evidence']}",
+        f"To train the best plain model: {plain_command(plain['candidate'])}",
     ]
     return lines
 
@@ -44,12 +44,12 @@ def _models(count: int) -> str:
 
 
 TERMS = {
-    "1−P": "P is the estimated probability that an interaction is noise; 1−P is the weight that it then has, and "
-    "log(1−P) what is added to the score of a pair.",
-    "log popularity": "The number before log popularity is γ: above 0 the ranking favours popular items, below 0 rare "
-    "ones.",
-    "change": "Change is the relative difference to the best plain model on validation, user by user; ± is its "
-    "standard error, and p how often chance alone would make as large a difference.",
+    "1−P": "P is the estimated probability that an interaction is noise. 1−P is used as its weight in training, and "
+    "log(1−P) is added to the score of a pair.",
+    "log popularity": "The number before log popularity is γ: above 0, the ranking favours popular items; below 0, "
+    "rare items.",
+    "change": "Change is the relative difference from the best plain model on validation data, over users. ± is its "
+    "standard error, and p is the probability of a difference this large by chance.",
 }
 
 
@@ -62,11 +62,13 @@ def choice_terms(choice: Mapping[str, Any]) -> list[str]:
 def _worth_of_denoising(choice: Mapping[str, Any]) -> str:
     chosen, without = choice["chosen"], choice["without_denoising"]
     if without is None and not any(_denoises(one["candidate"]) for one in choice["candidates"]):
-        return "Denoising: none was tried; most of it takes labels, by a rule after --false-positive."
+        return "Denoising: none was tried. Most of it needs labels: give a rule with --false-positive."
     if without is None:
-        return "Denoising: nothing that is done about noise was convincingly better on validation."
+        return "Denoising: it was not convincingly better on validation data."
     gain = (chosen["score"] - without["score"]) / without["score"] if without["score"] else float("nan")
-    return f"Denoising: {percent(gain)} on validation against the same without it ({without['name']})."
+    return (
+        f"Denoising: {percent(gain)} on validation data compared with the same without denoising ({without['name']})."
+    )
 
 
 def _denoises(candidate: Mapping[str, Any]) -> bool:

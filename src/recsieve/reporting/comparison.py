@@ -73,45 +73,45 @@ def _table(tables: Path, name: str) -> pl.DataFrame:
 
 TEXTS = {
     "effects": (
-        "How much, and how sure",
-        "Each point is the mean change over users and seeds, its line where the true change lies in 95 of 100 such "
-        "comparisons. Grey is no difference found, once all comparisons are accounted for.",
+        "How large is the difference, and how certain?",
+        "Each point is the mean change over users and seeds, with its 95 % interval. Grey means no difference found, "
+        "after correcting for all comparisons.",
     ),
     "noise": (
-        "What noise does",
-        "The test metric against the share of noise that was added to clean data; the test itself stays clean. Click "
-        "a name to see it alone.",
+        "The effect of noise",
+        "The test metric by the share of noise added to clean data; the test itself stays clean. Click a name to "
+        "show only its curve.",
     ),
     "validations": (
-        "The course of the trainings",
-        "Means over the seeds. Only the noisy validation may choose in real life; the others are shown to look back. "
-        "Towards the end a curve holds fewer seeds, for they stop when they no longer improve.",
+        "Training curves",
+        "Means over the seeds. In practice, only the noisy validation data can be used to select an epoch; the "
+        "others are shown for comparison. Towards the end a curve has fewer seeds, because they stop when they no "
+        "longer improve.",
     ),
     "selection": (
         "How much the choice of the epoch matters",
-        "What each strategy would have scored on the test, had its epoch been chosen by its validation loss, by noisy "
-        "or clean validation, or by the test itself: the last two are knowledge that nobody has (oracle). If these "
-        "differences are larger than those between strategies, selection matters more than denoising here.",
+        "The test score of each strategy if its epoch is selected by its validation loss, by noisy or clean validation "
+        "data, or by the test itself. The last two are not available in practice (oracle). If these differences are "
+        "larger than those between strategies, selection matters more than denoising.",
     ),
     "losses": (
         "Are false positives harder to fit?",
-        "The cross-entropy of true and false positives in training. Strategies that go by the loss can tell them apart "
-        "only where the lines are apart.",
+        "The cross-entropy of true and false positives during training. Strategies that use the loss can only "
+        "separate them where the lines are apart.",
     ),
     "detection": (
-        "Is what is dropped the noise?",
-        "How well the interactions that a strategy drops or weighs down are the known false positives, along the "
-        "training: 0.5 of ROC AUC is chance. Beside it stand the largest losses of plain CE, and simply the least "
-        "popular items first. Precision and recall are of as many interactions as the strategy drops, or of a tenth if "
-        "it drops none.",
+        "Do the strategies find the noise?",
+        "How well a strategy finds the known false positives during training, by what it drops or gives less weight. "
+        "A ROC AUC of 0.5 is chance. For comparison: the largest losses of plain CE, and the least popular items. "
+        "Precision and recall are for as many interactions as the strategy drops, or for a tenth if it drops none.",
     ),
 }  # fmt: skip
 
 
 FOUND = (
-    "ROC AUC for known false positives within each group: head items have half of all interactions, and users are in "
-    "thirds by activity. A score that is good overall but not within head and within tail has found rare items, not "
-    "noise."
+    "ROC AUC for known false positives within each group. Head items have half of all interactions, and users are "
+    "split into thirds by activity. A score that is good overall but not within head and tail items has found rare "
+    "items, not noise."
 )
 
 
@@ -125,8 +125,8 @@ def sections(result: Mapping[str, Any], panels: Mapping[str, Panels]) -> list[Se
     ]
     rest = [drawn[name] for name in ("noise", "validations", "selection", "losses", "detection") if name in drawn]
     header, found = detection_rows(result["rows"])
-    table = Section("Noise found among popular and rare items, active and other users", [FOUND], header, found)
-    return [*first, *rest, *([table] if found else []), Section("How this was made", points=provenance(result))]
+    table = Section("Noise found by popularity of items and activity of users", [FOUND], header, found)
+    return [*first, *rest, *([table] if found else []), Section("How this was run", points=provenance(result))]
 
 
 def _text(name: str) -> tuple[str, list[str]]:
@@ -138,10 +138,9 @@ def _about_numbers(result: Mapping[str, Any]) -> str:
     return (
         "Means over the seeds and their standard deviation. p-values are corrected (Holm) for all "
         f"{result['comparisons']} comparisons on this page. A strategy beats popularity if it is better than dropping "
-        "the interactions with the least popular items. The best plain model is that with the best validation score "
-        "without denoising, of those asked for and those in every comparison. Noise shown @20 is the share of a "
-        "user's held-out false "
-        "positives that come back among the 20 best: lower is better. Click on a column to sort by it."
+        "the interactions with the least popular items. The best plain model is the one with the best validation "
+        "score without denoising. Noise shown @20 is the share of a user's held-out false positives that are "
+        "recommended in the top 20; lower is better. Click a column to sort."
     )
 
 

@@ -49,7 +49,7 @@ def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
     )  # fmt: skip
     tooltip: list[Any] = [
         "strategy:N", "verdict:N", _percent("change", "change %"), _percent("low", "from %"), _percent("high", "to %"),
-        _percent("smallest", "smallest that could be shown %"),
+        _percent("smallest", "smallest detectable %"),
     ]  # fmt: skip
     base = alt.Chart(alt.Data(values=values)).encode(y=strategy, color=colour, tooltip=tooltip)
     change = f"change of {metric}, %"
@@ -176,7 +176,7 @@ def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> An
 
 
 def detection_panels(detection: pl.DataFrame) -> Panels:
-    """How well what is dropped or weighed down is known noise along the training, beside item unpopularity."""
+    """How well what is dropped or given less weight is known noise along the training, beside item unpopularity."""
     known = detection.filter(pl.col("group") == "all", (pl.col("score") == "weight") | (pl.col("role") == "baseline"))
     names = {"weight": pl.col("strategy"), "unpopularity": pl.lit("unpopular items first"),
              "loss": pl.concat_str(pl.lit("largest losses of "), "strategy")}  # fmt: skip

@@ -70,7 +70,7 @@ def detection_rows(rows: Sequence[Row]) -> Table:
     header = [*where, "strategy", "by", "ROC AUC", "average precision", "share selected", "precision", "recall",
               *(f"AUC, {name}" for name in GROUPS)]  # fmt: skip
     return header, [
-        [*_start(row, where), "dropped or weighed down" if score == "weight" else score, *_found(groups)]
+        [*_start(row, where), "dropped or given less weight" if score == "weight" else score, *_found(groups)]
         for row in rows
         for score, groups in row["detection"].items()
         if score == "weight" or row["role"] == "baseline"

@@ -39,7 +39,7 @@ def choice_of(folder: Path) -> list[str]:
 def best_of(rows: Sequence[Sequence[Any]]) -> str:
     """Who is first, in a sentence."""
     name, recall, *_ = max(rows, key=lambda row: row[1])
-    return f"{name} is first here: {100 * recall:.1f} % of what users went on to like is among their 20 best items."
+    return f"{name} is best here: {100 * recall:.1f} % of the items that users went on to like are in their top 20."
 
 
 def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
@@ -48,17 +48,17 @@ def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
     histories = {name: pl.read_parquet(folder / "history.parquet", glob=False) for name, folder in runs.items()}
     histories = {name: history for name, history in histories.items() if "true_positive_loss" in history.columns}
     about_noise = [
-        "Noise @20 is the share of a user's held-out regretted clicks that come back among the 20 best: lower is "
+        "Noise @20 is the share of a user's held-out regretted items that are recommended in the top 20; lower is "
         "better.",
-        "auto is told of 5 % of the clicks whether they were regretted, and chooses on validation data.",
-        "The shop is simulated and each has one run: a story, not evidence. T-CE gains nearly as much in this "
-        "shop when there is no noise at all, so better lists alone do not show that noise was found. Whether it helps "
-        "on your data is a question for `recsieve compare`, which has the controls for it.",
+        "auto knows for 5 % of the clicks whether they were regretted, and chooses on validation data.",
+        "The shop is simulated and there is one run of each, so this is not evidence. T-CE gains nearly as much in "
+        "this shop without any noise, so better lists do not show that noise was found. Use `recsieve compare`, "
+        "which has the necessary controls, to see whether denoising helps on your data.",
     ]
     write_chart(loss_chart(histories), path.with_name("losses.png"))
     about_losses = [
-        "The loss of true and false positives along the training; false positives are orange. The strategies use the "
-        "gap between the two, without being told which is which."
+        "The loss of true and false positives (orange) during training. The strategies use the gap between the two, "
+        "without being told which is which."
     ]
     sections = [
         Section("Which recommends best?", about_noise, header, rows, lead=best_of(rows)),

@@ -19,9 +19,9 @@ from recsieve.settings import Settings
 
 NAMES = {"keep-all": "plain training", "truncated": "T-CE", "reweighted": "R-CE", "negative-feedback": "NR"}
 METRICS = (
-    "Recall@20 is the share of the items a user went on to like that are among the 20 best; NDCG counts them the more "
-    "the higher they stand. False positives recommended is the share of a user's held-out regretted items that come "
-    "back: lower is better. Coverage is the share of all items that anybody is recommended."
+    "Recall@20 is the share of the items a user went on to like that are in the top 20; NDCG also rewards a higher "
+    "position. False positives recommended is the share of a user's held-out regretted items that are recommended; "
+    "lower is better. Coverage is the share of all items that are recommended to anybody."
 )
 
 
@@ -49,7 +49,7 @@ def write_run_page(result: Result, command: str = "") -> Path:
         *_choice(results.get("choice")),
         *_examples(result.examples),
         *_course(history, results),
-        Section("How this was made", points=_provenance(settings, data, command)),
+        Section("How this was run", points=_provenance(settings, data, command)),
     ]
     write_page(path, f"{title(settings)} on {_name(data)}", f"a training run; {date.today()}", sections)
     return path
@@ -70,9 +70,9 @@ def summary(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappi
     recall = test.get("recall@20")
     if recall is None:
         return f"{title(settings)} was trained on {_name(data)}" + ("." if test else "; the test part is empty.")
-    found = f"{what} puts {100 * recall:.1f} % of what test users went on to like among their 20 best items"
+    found = f"{what} puts {100 * recall:.1f} % of the items that test users went on to like into their top 20"
     noise = test.get("false_positives_recommended@20")
-    return found + ("." if noise is None else f", and {100 * noise:.1f} % of what they regretted.")
+    return found + ("." if noise is None else f", and {100 * noise:.1f} % of the items they regretted.")
 
 
 def _facts(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -94,7 +94,7 @@ def _name(data: Mapping[str, Any]) -> str:
 
 
 def _tested(results: Mapping[str, Any]) -> str:
-    return f"Full ranking for {results['test_users']:,} users, over all items they had not seen."
+    return f"Full ranking for {results['test_users']:,} users, over all items they had not interacted with."
 
 
 def _choice(choice: Mapping[str, Any] | None) -> list[Section]:
@@ -107,7 +107,7 @@ def _examples(examples: pl.DataFrame | None) -> list[Section]:
     if examples is None or not examples.height:
         return []
     rows = [[user, ", ".join(has), ", ".join(best)] for user, has, best in examples.iter_rows()]
-    about = "A few users, some of the items they have, and the best items they do not have yet."
+    about = "A few users, some of their items, and their top recommendations."
     return [Section("Examples", [about], ["user", "has", "recommended"], rows)]
 
 
@@ -115,10 +115,10 @@ def _course(history: pl.DataFrame, results: Mapping[str, Any]) -> list[Section]:
     if "positive_loss" not in history.columns:  # what is not trained by gradients has no such course
         return []
     kept = [
-        f"The weights kept are those after epoch {results['selected']['epoch']:.0f}. Where noise is known, its loss is "
-        "drawn in orange: a strategy that goes by the loss can tell it from the rest only where the lines are apart."
+        f"The weights of epoch {results['selected']['epoch']:.0f} are kept. The loss of known noise is orange: a "
+        "strategy that uses the loss can only find it where the lines are apart."
     ]
-    return [Section("The course of the training", kept, chart=fluid(loss_lines(history)))]
+    return [Section("Training curve", kept, chart=fluid(loss_lines(history)))]
 
 
 def _provenance(settings: Mapping[str, Any], data: Mapping[str, Any], command: str) -> list[str]:
@@ -128,5 +128,5 @@ def _provenance(settings: Mapping[str, Any], data: Mapping[str, Any], command: s
     return [
         *([f"Command: {command}"] if command else []),
         f"Data: {', '.join(source)}.",
-        f"Settings that are not the usual ones: {', '.join(changed) or 'none'}.",
+        f"Settings other than the defaults: {', '.join(changed) or 'none'}.",
     ]

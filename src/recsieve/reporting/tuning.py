@@ -14,7 +14,7 @@ from recsieve.reporting import colours
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.page import Section, write_page
 
-TITLES = {"drop_positives": "largest share of positives dropped", "ramp_epochs": "epochs until then",
+TITLES = {"drop_positives": "maximum share of positives dropped", "ramp_epochs": "epochs until the maximum",
           "beta": "power of the weights", "learning_rate": "learning rate"}  # fmt: skip
 OTHERS = ("strategy", "trial", "state", "score")  # columns of a trial that are no options
 
@@ -32,14 +32,14 @@ def write_tuning_page(folder: Path) -> Path:
         write_chart(chart, folder / "charts" / f"{name}.png")
     header, rows = best_rows(result)
     sections = [
-        Section("What to choose", lead=result["advice"][0], points=result["advice"][1:]),
-        Section("The best of each", [f"{config['trials']} trials of each strategy."], header, rows),
+        Section("Advice", lead=result["advice"][0], points=result["advice"][1:]),
+        Section("Best trial of each strategy", [f"{config['trials']} trials of each strategy."], header, rows),
         Section(
             "Every trial",
-            ["An option matters where its points rise or fall together. Trials given up early stand at their best."],
+            ["An option matters if its points rise or fall together. Trials stopped early are shown at their best."],
             panels=[chart.properties(width="container").to_dict() for chart in panels.values()],
         ),
-        Section("How this was made", points=[f"Command: {result['command']}"]),
+        Section("How this was run", points=[f"Command: {result['command']}"]),
     ]
     subtitle = f"{config['model']}; {config['select_by']} on validation; {result['date'][:10]}"
     write_page(folder / "report.html", "Which options suit this data?", subtitle, sections)
@@ -49,7 +49,7 @@ def write_tuning_page(folder: Path) -> Path:
 def best_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """The best trial of each strategy."""
     metric = result["config"]["select_by"]
-    header = ["strategy", f"validation {metric}", "options", "epoch", "trials", "given up early", "importance"]
+    header = ["strategy", f"validation {metric}", "options", "epoch", "trials", "stopped early", "importance"]
     return header, [
         [
             entry["title"],

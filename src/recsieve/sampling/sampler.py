@@ -103,9 +103,9 @@ class Sampler:
         labels: NDArray[np.float32] | None = None,  # (interactions,); 1 for each where left out
     ) -> None:
         if data.all_reduce_length() == 0:
-            raise DataError("there are no interactions to draw batches from: give at least one.")
+            raise DataError("there are no interactions to sample from: give at least one.")
         if layout == "joint" and data.rows is not None:
-            raise ConfigError("fidelity is 'authors', whose batches one process draws: start it without torchrun.")
+            raise ConfigError("fidelity is 'authors', which works in one process only: start it without torchrun.")
         self._data, self._seed, self._negatives, self._layout = data, seed, negatives, layout
         self._observed = data.csr if observed is None else observed
         self._labels, self._weights = labels, data.weight
@@ -125,7 +125,8 @@ class Sampler:
         """
         if chosen is not None and self._own is not None:
             raise ConfigError(
-                "the strategy chooses the interactions of an epoch, which only one process can: no torchrun."
+                "the strategy selects the interactions of an epoch, which works in one process only: start it without "
+                "torchrun."
             )
         self._chosen = None if chosen is None else np.resize(chosen, len(self._data))
         data = self._data if self._chosen is None else self._data.take(self._chosen)
@@ -320,6 +321,6 @@ def _draw_user_grouped(
 def too_small_batch(batch_size: int, rows: int) -> str:
     """What is wrong with a batch that holds no interaction."""
     return (
-        f"batch_size is {batch_size}, but an interaction and its negatives are {rows} rows, which stay together: give "
+        f"batch_size is {batch_size}, but an interaction and its negatives are {rows} rows that stay together: give "
         f"{rows} or more."
     )

@@ -64,7 +64,7 @@ def _lifespan(current: Current, pool: ThreadPoolExecutor, counts: Counts) -> Cal
                 await loop.run_in_executor(pool, current.reload)
                 counts.reloads += 1
             except RecsieveError as error:
-                log.error("the run cannot be loaded, the one before goes on: %s", error)
+                log.error("the new run cannot be loaded, the old one stays: %s", error)
 
         def hang_up() -> None:
             task = loop.create_task(again())
@@ -134,7 +134,7 @@ def _add_operation(app: FastAPI, current: Current, counts: Counts, pool: ThreadP
     async def reload(body: Reload) -> Any:
         """Take another run without dropping a request, or go back to the one before; needs a token."""
         if token is None:
-            raise HTTPException(403, "to reload over HTTP, start the service with a token; or send it SIGHUP.")
+            raise HTTPException(403, "to reload over HTTP, start the service with a token, or send SIGHUP.")
         if body.back and body.run is not None:
             raise ConfigError("both run and back are given: give one of them.")
         work = current.back if body.back else lambda: current.reload(None if body.run is None else Path(body.run))
@@ -161,7 +161,7 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Answer:
         log.error("%s in %s: please report it", type(error).__name__, request.url.path)
-        return Answer({"error": "something went wrong that is not your fault: see the log of the service."}, 500)
+        return Answer({"error": "internal error: see the log of the service."}, 500)
 
 
 def _policy(page: str) -> str:

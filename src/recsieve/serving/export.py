@@ -39,8 +39,8 @@ class Exported:
 
     def line(self) -> str:
         parts = [f"{self.lists:,} rows of recommendations"] if self.lists else []
-        parts.append(f"vectors of {self.vectors} numbers" if self.vectors else "no vectors, as the model has none")
-        parts += [f"{self.recall:.1%} of the best items are found"] if self.recall is not None else []
+        parts.append(f"vectors of size {self.vectors}" if self.vectors else "no vectors, because the model has none")
+        parts += [f"{self.recall:.1%} recall of the exact best items"] if self.recall is not None else []
         return f"{', '.join(parts)}: {self.path}"
 
 
@@ -74,9 +74,9 @@ def export(run: Path | str, path: Path | str, k: int = 10) -> Exported:
     path = Path(path)
     if path.suffix not in WRITERS:
         known = ", ".join(suffix for suffix in WRITERS if suffix)
-        raise ConfigError(f"{path} has no ending that says how to export: give one of {known}, or a folder's name.")
+        raise ConfigError(f"{path} has an unknown extension: give one of {known}, or a folder.")
     if path.is_file():
-        raise RunError(f"{path} is there already: give another name, or remove it first.")
+        raise RunError(f"{path} already exists: give another name, or remove it first.")
     if k < 1:
         raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
     ranker = Recommender.load(run).ranker()
@@ -208,8 +208,8 @@ def _vector_frames(ranker: Ranker, vectors: Vectors | None) -> list[tuple[str, p
 def _required(ranker: Ranker, vectors: Vectors | None) -> Vectors:
     if vectors is None:
         raise ConfigError(
-            f"{ranker.scorer.title} has no vectors whose products are its scores: export lists, as Parquet, .sqlite or "
-            ".duckdb, or give a run of a model that has, such as ials."
+            f"{ranker.scorer.title} has no user and item vectors: export lists as Parquet, .sqlite or .duckdb, or use "
+            "a run of a model with vectors, e.g. ials."
         )
     return vectors
 

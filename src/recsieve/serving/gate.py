@@ -98,7 +98,7 @@ class Gate:
             return await answer(send, *refused)
         body = await _read(scope, receive)
         if body is None:
-            return await answer(send, 413, f"the request is larger than {MOST_BYTES:,} bytes: ask for less at once.")
+            return await answer(send, 413, f"the request is larger than {MOST_BYTES:,} bytes: send smaller requests.")
         given = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
@@ -111,7 +111,7 @@ class Gate:
         host = headers.get(b"host", b"").decode("latin-1")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if self._loopback and self._token is None and name.strip("[]") not in LOOPBACK:
-            return 400, "the Host of the request is not a name of this machine: ask 127.0.0.1 or localhost."
+            return 400, "the Host header is not a name of this machine: use 127.0.0.1 or localhost."
         if self._token is None or scope["path"] in OPEN or (scope["path"] == "/" and scope["method"] == "GET"):
             return None
         given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")

@@ -134,12 +134,12 @@ def _check(folder: Path, lists: Lists) -> Lists | None:
         differing = [name for name in decide if getattr(begun, name) != getattr(lists, name)]
         if differing:
             raise RunError(
-                f"{folder} holds lists that were made with another {' and '.join(differing)}: give another folder by "
+                f"{folder} holds lists made with a different {' and '.join(differing)}: give another folder with "
                 "--out, or remove this one."
             )
         return begun
     if folder.is_file() or (folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir())):
-        raise RunError(f"{folder} holds something that is no lists of recsieve: give another folder by --out.")
+        raise RunError(f"{folder} holds files that are not lists of recsieve: give another folder with --out.")
     return None
 
 
@@ -150,7 +150,7 @@ def _read(about: Path) -> Lists:
             return lists
     except (ValueError, TypeError):
         pass
-    raise RunError(f"{about} is damaged or not of recsieve: give another folder by --out.")
+    raise RunError(f"{about} is damaged or not from recsieve: give another folder with --out.")
 
 
 def _digest(filters: Filters) -> str:

@@ -39,7 +39,7 @@ class Recommend(_Request):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.users is None) == (self.profiles is None):
-            raise ValueError("give users or profiles, one of both")
+            raise ValueError("give either users or profiles")
         return self
 
     def asked(self) -> list[Any]:
@@ -74,7 +74,7 @@ class Explain(_Request):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.user is None) == (self.profile is None):
-            raise ValueError("give user or profile, one of both")
+            raise ValueError("give either user or profile")
         return self
 
 

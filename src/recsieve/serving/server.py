@@ -99,6 +99,6 @@ class Current:
         """Take the run from before the last reload."""
         with self._turn:
             if self._before is None:
-                raise RunError("there is no run to go back to: none was loaded before this one.")
+                raise RunError("there is no earlier run to go back to.")
             self._before, self.server = self.server, self._before
             return self.server

@@ -60,8 +60,8 @@ class WorldConfig:
         self._check_size()
         if not 0 <= self.n_false_positives < self.n_interactions:
             raise ConfigError(
-                f"n_false_positives is {self.n_false_positives}, but {self.n_interactions} interactions need "
-                "at least one that is true: give a number from 0 (no noise) to below that."
+                f"n_false_positives is {self.n_false_positives}, but {self.n_interactions} interactions need at least "
+                "one true positive: give a number from 0 (no noise) to below that."
             )
         if not 1 <= self.topics_per_user <= self.n_topics <= self.n_items:
             raise ConfigError(
@@ -70,7 +70,7 @@ class WorldConfig:
             )
         for name in ("popularity_skew", "activity_skew"):
             if not 0 <= getattr(self, name) <= 3:
-                raise ConfigError(f"{name} is {getattr(self, name)}: give a number from 0 (all alike) to 3, e.g. 1.")
+                raise ConfigError(f"{name} is {getattr(self, name)}: give a number from 0 (all equal) to 3, e.g. 1.")
 
     def _check_size(self) -> None:
         size = f"{self.n_users} users and {self.n_items} items"

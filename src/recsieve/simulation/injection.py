@@ -50,9 +50,11 @@ def _check(data: Interactions, rate: float, mechanism: str, others: list[Interac
     if not 0 <= rate < 1:
         raise ConfigError(f"the noise rate is {rate}: give the share of the result, from 0 to below 1, e.g. 0.2.")
     if n_false := int(data.is_false_positive.sum()):
-        raise DataError(f"the data has {n_false} known false positives: take them out before noise is added.")
+        raise DataError(f"the data has {n_false} known false positives: remove them before adding noise.")
     if any((other.n_users, other.n_items) != (data.n_users, data.n_items) for other in others):
-        raise DataError("the forbidden or disliked pairs have other users or items than the data: give parts of one.")
+        raise DataError(
+            "the forbidden or disliked pairs have other users or items than the data: give parts of the same split."
+        )
 
 
 def _draw_disliked(
@@ -116,8 +118,7 @@ def _pairs(csr: CSR) -> NDArray[np.int64]:
 def _check_room(n_added: int, room: int) -> None:
     if n_added > room:
         raise DataError(
-            f"the rate asks for {n_added} false positives, but only {room} pairs are there to draw from: "
-            "give a lower rate."
+            f"the rate asks for {n_added} false positives, but there are only {room} possible pairs: give a lower rate."
         )
 
 

@@ -12,7 +12,7 @@ from recsieve.errors import RecsieveError, RunError
 
 
 @contextmanager
-def reading(path: Path, what: str = "of recsieve", advice: str = "train anew in another folder") -> Iterator[None]:
+def reading(path: Path, what: str = "of recsieve", advice: str = "train again in another folder") -> Iterator[None]:
     """Tell whatever goes wrong with the contents of a file, or of a folder, in one line that names it.
 
     An untrusted file can make a library raise anything, so no list of exceptions would be long enough.
@@ -24,7 +24,7 @@ def reading(path: Path, what: str = "of recsieve", advice: str = "train anew in 
     except FileNotFoundError as error:
         missing = Path(error.filename or path)
         raise RunError(
-            f"{missing.parent} lacks {missing.name}: the run is not finished, or a file was removed."
+            f"{missing.parent} has no {missing.name}: the run is not finished, or a file was removed."
         ) from None
     except (Exception, PanicException) as error:
         reason = str(error).splitlines()[0][:300] if str(error).strip() else type(error).__name__

@@ -25,7 +25,7 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 def write_frame(frame: pl.DataFrame, path: Path, *, escape_formulas: bool = False) -> None:
     """Write a frame as CSV or Parquet, by the ending of its name; in CSV, formulas can be escaped."""
     if path.suffix not in (".parquet", ".csv"):
-        raise ConfigError(f"{path} has no ending that says how to write it: give a name in .parquet or .csv.")
+        raise ConfigError(f"{path} has an unknown extension: give a name ending in .parquet or .csv.")
     with replacing(path) as temporary:
         if path.suffix == ".csv":
             (without_formulas(frame) if escape_formulas else frame).write_csv(temporary)

@@ -99,12 +99,14 @@ class RunFolder:
     def require(self) -> None:
         """Say what is wrong if this is no run, or none that has ended."""
         if not self.exists:
-            what = "no such folder" if not self.path.exists() else "it holds no config.toml"
-            raise RunError(f"{self.path} is not a run of recsieve ({what}): give a folder that `train` has written.")
+            what = "no such folder" if not self.path.exists() else "it has no config.toml"
+            raise RunError(f"{self.path} is not a run of recsieve ({what}): give a folder written by `train`.")
         if not self.finished:
-            raise RunError(f"the training in {self.path} has not ended: go on with the same command and --resume.")
+            raise RunError(
+                f"the training in {self.path} has not finished: continue with the same command and --resume."
+            )
         if not self.manifest.exists():
-            log.warning("%s was written by version 0.1: nothing tells whether its files are whole.", self.path)
+            log.warning("%s was written by version 0.1: it has no hashes to check its files.", self.path)
         else:
             self._check_manifest()
 
@@ -116,10 +118,12 @@ class RunFolder:
                 known = files.get(path.name)
                 if path.exists() != (known is not None):
                     raise RunError(
-                        f"{path} was {'added' if known is None else 'removed'}: train anew in another folder."
+                        f"{path} was {'added' if known is None else 'removed'}: train again in another folder."
                     )
                 if known is not None and known != _mark(path):
-                    raise RunError(f"{path} is damaged, it is not as it was written: train anew in another folder.")
+                    raise RunError(
+                        f"{path} is damaged, it has changed since it was written: train again in another folder."
+                    )
 
     @property
     def _files(self) -> tuple[Path, ...]:
@@ -148,7 +152,7 @@ class RunFolder:
         with reading(self.metrics):
             metrics = json.loads(self.metrics.read_text(encoding="utf-8"))
             if not isinstance(metrics, dict) or not isinstance(metrics.get("selected"), dict):
-                raise ValueError("it does not say what was selected")
+                raise ValueError("it does not say which step was selected")
             return metrics
 
     def write_frame(self, path: Path, frame: pl.DataFrame) -> None:

@@ -51,8 +51,8 @@ def _opened(path: Path, group: Communicator) -> Iterator[Any]:
         yield None
         return
     if not path.exists():
-        raise RunError(f"there is no checkpoint at {path}: train without --resume to begin anew.")
-    with reading(path, "a checkpoint of recsieve", "begin anew"), safe_open(path, framework="pt") as file:
+        raise RunError(f"there is no checkpoint at {path}: train without --resume.")
+    with reading(path, "a checkpoint of recsieve", "start again"), safe_open(path, framework="pt") as file:
         yield file
 
 

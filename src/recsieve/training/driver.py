@@ -63,7 +63,7 @@ class Driver:
                 scorer.load_state_dict(self.stopping.weights)
             except (RuntimeError, KeyError, ValueError) as error:  # only where they come from a checkpoint
                 raise RunError(
-                    f"the best weights are not of this model ({error}): begin anew in another folder."
+                    f"the best weights do not belong to this model ({error}): start again in another folder."
                 ) from None
         return scorer.prepare()
 
@@ -76,7 +76,7 @@ class Driver:
         fitting = self.fitting
         if self._group.any(not all(map(is_finite, fitting.scorer().state_dict().values()))):
             raise DivergedError(
-                f"the weights are no numbers at step {fitting.step}: hold them back more.", fitting.step
+                f"the weights are not finite at step {fitting.step}: use stronger regularisation.", fitting.step
             )
         score = validate(fitting)
         last = fitting.step == fitting.total

@@ -44,7 +44,7 @@ class EarlyStopping:
         score, step, without, weights = (state[name] for name in self.state_dict())
         counts = isinstance(step, int) and isinstance(without, int) and min(step, without) >= 0
         if not counts or not isinstance(score, float) or math.isnan(score):
-            raise ValueError("what it says of the best step is no score and count")
+            raise ValueError("its best step is not a score and a count")
         if not all(isinstance(tensor, Tensor) and is_finite(tensor) for tensor in weights.values()):
-            raise ValueError("the best weights are no finite numbers")
+            raise ValueError("the best weights are not finite")
         self.best_score, self.best_step, self.without_progress, self.weights = score, step, without, dict(weights)

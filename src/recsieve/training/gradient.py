@@ -70,8 +70,8 @@ class GradientFitting(Fitting):
         if hasattr(denoiser, "choose"):
             if self._layout == "joint":
                 raise ConfigError(
-                    "the strategy chooses positives by the losses of their negatives, which fidelity 'authors' keeps "
-                    "apart: give fidelity 'paper'."
+                    "the strategy needs positives together with their negatives, which fidelity 'authors' shuffles: "
+                    "give fidelity 'paper'."
                 )
             self._steps = Redraw(self._steps, model, self.loss, data, plan.seed)
         self._history, self._next = History(data), NextEpoch()
@@ -144,7 +144,7 @@ class GradientFitting(Fitting):
     def _diverged(self, step: int, loss: float) -> DivergedError:
         rate = self.plan.learning_rate
         return DivergedError(
-            f"the training diverged by step {step}, where the loss is {loss:.4g}: give a smaller learning rate than "
+            f"the training diverged at step {step}, where the loss is {loss:.4g}: give a smaller learning rate than "
             f"{rate:g}, e.g. {rate / 10:g}.",
             step,
         )
@@ -210,7 +210,10 @@ class GradientFitting(Fitting):
         Noise in the validation part is mostly among those, so that it has less of a say in what is kept.
         """
         if validation.group.size > 1:
-            raise ConfigError("select_by is trimmed-loss, which only one process can do: no torchrun, or another one.")
+            raise ConfigError(
+                "select_by is trimmed-loss, which works in one process only: start it without torchrun, or give "
+                "another criterion."
+            )
         sampler = Sampler(validation, seed=self.plan.seed, observed=self.data.csr, layout=self._layout)
         self.scorer()
         parts = []
@@ -244,7 +247,7 @@ class GradientFitting(Fitting):
         self._course = self._run()
         if self.memory is not None:
             if state.get("memory") is None:
-                raise RunError("the training was begun without a memory: go on without one, or begin anew.")
+                raise RunError("the training was started without a memory: continue without one, or start again.")
             self.memory.load_state_dict(state["memory"])
 
 
@@ -253,7 +256,7 @@ def layout_of(model: Model, objective: Objective, fidelity: Fidelity) -> Layout:
     if model.user_grouped_batches:
         return "users"  # whichever the fidelity: the authors released nothing of such a model
     if fidelity == "authors" and objective.pairwise:
-        raise ConfigError("fidelity is 'authors', whose batches only a pointwise objective such as bce learns from.")
+        raise ConfigError("fidelity is 'authors', which needs a pointwise objective such as bce.")
     return "joint" if fidelity == "authors" else "interactions"
 
 
@@ -292,8 +295,8 @@ def require_noise_labels(data: Interactions) -> None:
     """Say what is missing where noise has to be known."""
     if not data.group.any(data.has_flags):
         raise ConfigError(
-            "the model or strategy learns from what was regretted, but that is not known of any interaction: give a "
-            'rule for false positives, such as "rating < 3", or a model and strategy that learn from clicks alone.'
+            "the model or strategy learns from noise labels, but there are none: give a rule for false positives, "
+            'e.g. "rating < 3", or a model and strategy that do not need labels.'
         )
 
 
@@ -305,7 +308,7 @@ def _tell_of_pairs(
         return
     if sampler.without_negatives:
         log.warning(
-            "%d interactions are of users who have every item: a pairwise objective learns nothing from them.",
+            "%d interactions belong to users who have every item: a pairwise objective cannot learn from them.",
             sampler.without_negatives,
         )
     labels = learned_labels(model, denoiser, data)

@@ -69,10 +69,10 @@ class History:
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         rows = state["rows"]
         if rows.dtype != torch.float64 or (rows.numel() and rows.shape[1:] != (len(_COLUMNS),)):
-            raise ValueError("its history is of other columns")
+            raise ValueError("its history has other columns")
         counts = rows.reshape(-1, len(_COLUMNS))[:, [_COLUMNS.index(name) for name in _COUNTS]]
         if not bool(((counts >= 0) & (counts < 2**53)).all()):
-            raise ValueError("its history holds counts that are none")
+            raise ValueError("its history has invalid counts")
         self._rows = rows.tolist()
 
 

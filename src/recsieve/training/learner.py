@@ -44,14 +44,14 @@ class GradientLearner:
         make = partial(self.model, self._profiles(train), torch.Generator().manual_seed(run.seed), **self.options)
         if self.sharded_rate is None:
             return make()
-        log.warning("TorchRec updates sharded tables by row-wise Adagrad and not by Adam: expect other results.")
+        log.warning("TorchRec trains sharded tables with row-wise Adagrad instead of Adam: results will differ.")
         return ShardedModel(make, self.sharded_rate, train.group)
 
     def _profiles(self, train: Interactions) -> CSR:
         if self.model.reads_all_profiles and train.group.size > 1:
             raise ConfigError(
-                f"{self.model.__name__} reads the interactions of all users, but {train.group.size} ranks have some "
-                "each: start it without torchrun, or give another model, such as mf."
+                f"{self.model.__name__} needs the interactions of all users, but they are divided among "
+                f"{train.group.size} ranks: start it without torchrun, or use another model, e.g. mf."
             )
         return train.profiles
 
@@ -77,6 +77,6 @@ def _warn_of_long_ramp(denoiser: Denoiser, most_steps: int) -> None:
     ramp_steps = getattr(denoiser, "ramp_steps", 0)
     if ramp_steps > most_steps:
         log.warning(
-            "the drop rate grows over %d steps, but the training has at most %d: it never reaches its maximum; give a "
-            "smaller ramp_steps, or ramp_epochs.", ramp_steps, most_steps,
+            "the drop rate grows over %d steps, but the training has at most %d, so it never reaches its maximum: give "
+            "a smaller ramp_steps or ramp_epochs.", ramp_steps, most_steps,
         )  # fmt: skip

@@ -132,17 +132,17 @@ def weights_to_keep(model: Scorer) -> dict[str, Tensor | Share]:
 def check_shardable(name: str, model: type[Model], factors: Any) -> None:
     """Say what is wrong with a model whose tables cannot be shared out; `factors` may be left to the model."""
     if not model.shardable:
-        raise ConfigError(f"the tables of {name} are read as a whole: shard those of gmf, neumf or nmtr.")
+        raise ConfigError(f"the tables of {name} cannot be sharded: use gmf, neumf or nmtr.")
     if isinstance(factors, int) and factors % _MULTIPLE:
-        raise ConfigError(
-            f"factors is {factors}, but TorchRec handles {_MULTIPLE} numbers together: give a multiple of {_MULTIPLE}."
-        )
+        raise ConfigError(f"factors is {factors}, but TorchRec needs a multiple of {_MULTIPLE}: give one.")
 
 
 def check_ranks(group: Communicator) -> None:
     """Say what is missing where tables cannot be shared out."""
     if group.size == 1:
-        raise ConfigError("shard_tables shares rows out over ranks, but there is one: start several by torchrun.")
+        raise ConfigError(
+            "shard_tables distributes rows over ranks, but there is only one: start several with torchrun."
+        )
     if find_spec("torchrec") is None or find_spec("fbgemm_gpu") is None:
         raise ConfigError("shard_tables needs TorchRec: install it as docs/cluster.md says, or train without.")
 

@@ -28,7 +28,7 @@ def test_people_are_no_bots_and_nobody_buys_in_bulk_or_has_two_accounts(people):
 def test_a_steady_pace_is_a_bots(people):
     data = joined(people(), "bot", range(0, 80, 2), 1000 + 30 * np.arange(40))
     assert flagged(data, "bots") == ["bot"]
-    assert "steady pace" in CHECKS["bots"]().find(data)["hint"][0]
+    assert "regular timing" in CHECKS["bots"]().find(data)["hint"][0]
 
 
 def test_items_as_though_drawn_at_random_are_a_bots(people):

@@ -44,7 +44,7 @@ def test_rows_of_nothing_but_separators_are_left_out_and_counted(tmp_path, caplo
     (tmp_path / "log.csv").write_text("user,item,rating\n1,2,3\n,,\n\n,,\r\n4,5,6\n\n")
     assert len(read_interactions(tmp_path / "log.csv")) == 2
     assert [record.message for record in caplog.records] == [
-        f"2 rows of {tmp_path / 'log.csv'} hold nothing but separators: they were left out"
+        f"2 rows of {tmp_path / 'log.csv'} contain only separators and were left out"
     ]
 
 
@@ -66,7 +66,7 @@ def test_a_file_of_thousands_of_columns_is_read_in_no_time(tmp_path):
 def test_a_guessed_time_that_is_none_is_left_out_with_a_warning(caplog):
     data = read_interactions(pl.DataFrame({"user": [1], "item": [2], "time": ["at noon"]}))
     assert data.time is None
-    assert "times are left out" in caplog.text
+    assert "times are ignored" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_guessed_time_that_is_none_is_left_out_with_a_warning(caplog):
         ({"weight": "nan"}, "holds nan"),
         ({"weight": "huge"}, "holds 1e\\+39"),
         ({"weight": "text"}, "holds String"),
-        ({"time": "text"}, "no time"),
-        ({"time": "huge"}, "no time"),
+        ({"time": "text"}, "not a time"),
+        ({"time": "huge"}, "not a time"),
         ({"time": "clock"}, "holds Time"),
         ({"false_positive": "ratin < 3"}, "there are: user"),
         ({"false_positive": "texts = 'a'"}, "did you mean 'text'"),

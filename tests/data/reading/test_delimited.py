@@ -91,7 +91,7 @@ def test_a_decimal_comma_is_read_where_the_rows_tell_it_and_said(caplog):
 def test_a_comma_that_may_mark_thousands_is_left_as_it_is_and_said(caplog):
     column = pl.Series("price", ["1,234", "20"])
     assert with_decimal_points(column).equals(column)
-    assert "may mark decimals or thousands" in caplog.text
+    assert "may mean decimals or thousands" in caplog.text
 
 
 @pytest.mark.parametrize("cells", [["a,b", "c"], ["1,2,3"], ["3.5"], [], ["", None]])

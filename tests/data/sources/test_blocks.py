@@ -30,7 +30,7 @@ def test_blocks_hold_all_lines_in_their_order_whatever_their_size(tmp_path_facto
 def test_a_download_that_was_cut_off_is_told(tmp_path):
     path = tmp_path / "reviews.json.gz"
     path.write_bytes(gzip.compress(b'{"a": 1}\n' * 10_000)[:-40])
-    with pytest.raises(DataError, match="cut off or damaged, download it again"):
+    with pytest.raises(DataError, match="incomplete or damaged, download it again"):
         list(read_blocks(path))
 
 

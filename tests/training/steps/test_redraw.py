@@ -73,5 +73,5 @@ def test_the_smallest_loss_is_taken_at_a_low_temperature_and_steps_are_made_on_i
 
 
 def test_drawing_among_interactions_is_refused_in_a_group_of_ranks(small_data, in_ranks):
-    with pytest.raises(ConfigError, match="only one process"):
+    with pytest.raises(ConfigError, match="one process only"):
         in_ranks(2, lambda group: make(share_out(small_data(), group), BPR()))

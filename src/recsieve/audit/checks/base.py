@@ -58,7 +58,7 @@ class Finding:
     def sentence(self) -> str:
         """What was found, in one line."""
         if self.table is None:
-            return f"{self.title}: not looked for, since the log has no time."
+            return f"{self.title}: not checked, because the log has no timestamps."
         return f"{self.title}: {self.flagged:,} of {self.looked_at:,} {self.subject}s stand out."
 
 

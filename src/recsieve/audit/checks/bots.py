@@ -17,10 +17,10 @@ STEADY = 0.25  # spread of the gaps, as a part of their median, below which a pa
 FAR = 6.0  # robust deviations
 BURST, FASTER = 20, 100.0  # interactions in a row, and times the speed of the fastest hundredth of the users
 _HINTS = [
-    pl.format("steady pace: the middle half of the gaps between {} interactions differ by {} % of their median",
+    pl.format("regular timing: the middle half of the gaps between {} interactions varies by {} % of their median",
               "interactions", (pl.col("spread") * 100).round(0).cast(pl.Int64, strict=False)),
-    pl.format(f"a burst: {BURST} interactions while the clock moved by {{}}, faster than is usual here", "fastest"),
-    pl.format("{} items that hardly go together, as though drawn at random", "interactions"),
+    pl.format(f"a burst: {BURST} interactions within {{}}, faster than usual here", "fastest"),
+    pl.format("{} items that hardly go together, as if chosen at random", "interactions"),
 ]  # fmt: skip
 
 
@@ -29,9 +29,9 @@ class Bots:
 
     title: ClassVar[str] = "Bursts and bots"
     about: ClassVar[str] = (
-        f"Users with at least {FEWEST} interactions. Flagged is a pace steadier than people have (the middle half of "
-        f"the gaps within {100 * STEADY:.0f} % of their median), {BURST} interactions {FASTER:.0f} times faster than "
-        f"99 of 100 users, and items that go together less than is usual by {FAR:.0f} robust deviations."
+        f"Users with at least {FEWEST} interactions. Flagged: very regular timing (the middle half of the gaps "
+        f"within {100 * STEADY:.0f} % of their median), bursts of {BURST} interactions {FASTER:.0f} times faster than "
+        f"those of 99 of 100 users, and items that go together less than usual by {FAR:.0f} robust deviations."
     )
     subject: ClassVar[str] = "user"
     needs_time: ClassVar[bool] = True

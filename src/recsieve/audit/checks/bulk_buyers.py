@@ -19,7 +19,7 @@ class BulkBuyers:
 
     title: ClassVar[str] = "Bulk buyers"
     about: ClassVar[str] = (
-        f"Users with far more items than others: flagged from {FAR:.0f} robust deviations of the logarithm on."
+        f"Users with far more items than others. Flagged from {FAR:.0f} robust deviations of the logarithm."
     )
     subject: ClassVar[str] = "user"
     needs_time: ClassVar[bool] = False

@@ -23,8 +23,8 @@ class ChangedItems:
 
     title: ClassVar[str] = "Items that changed"
     about: ClassVar[str] = (
-        f"Items with at least {FEWEST} interactions: how far the mean taste of the earlier half of their users is from "
-        f"that of the later half. Flagged from {FAR:.0f} robust deviations above the median on."
+        f"Items with at least {FEWEST} interactions: the distance between the mean taste of the earlier and the later "
+        f"half of their users. Flagged from {FAR:.0f} robust deviations above the median."
     )
     subject: ClassVar[str] = "item"
     needs_time: ClassVar[bool] = True
@@ -33,7 +33,7 @@ class ChangedItems:
         counts = data.item_counts()
         items = np.flatnonzero(counts >= FEWEST)
         score = robust_z(_shifts(data, items)) if len(items) else np.zeros(0)
-        hint = pl.format("its {} users before and after the middle differ in taste", "interactions")
+        hint = pl.format("the earlier and later half of its {} users differ in taste", "interactions")
         return hints("item", data.item_ids.gather(items), score, score > FAR, hint, interactions=counts[items])
 
 

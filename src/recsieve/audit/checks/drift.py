@@ -21,9 +21,9 @@ class Drift:
 
     title: ClassVar[str] = "Drift over time"
     about: ClassVar[str] = (
-        f"{PERIODS} periods of as many interactions each: the Jensen-Shannon distance of the items in one from those "
-        f"in all others, less that of a part of the same size drawn at random. Flagged from {FAR} on: what was learnt "
-        "from one period may not hold in the others."
+        f"{PERIODS} periods with the same number of interactions: the Jensen-Shannon distance between the items of a "
+        f"period and those of all others, minus that of a random sample of the same size. Flagged from {FAR}: what a "
+        "model learns from such a period may not hold for the others."
     )
     subject: ClassVar[str] = "period"
     needs_time: ClassVar[bool] = True
@@ -35,7 +35,7 @@ class Drift:
         observed, by_chance = (_distances(data, np.array_split(rows, n)) for rows in (order, drawn))
         starts = np.array([data.time[rows[0]] for rows in np.array_split(order, n)])  # type: ignore[index]
         score = observed - by_chance
-        hint = pl.format("distance {}, where {} is chance", pl.col("distance").round(2), pl.col("by_chance").round(2))
+        hint = pl.format("distance {}; {} by chance", pl.col("distance").round(2), pl.col("by_chance").round(2))
         return hints("period", pl.Series(np.arange(1, n + 1)), score, score > FAR, hint, start=starts,
                      distance=observed, by_chance=by_chance)  # fmt: skip
 

@@ -20,8 +20,8 @@ class Duplicates:
 
     title: ClassVar[str] = "Duplicated accounts"
     about: ClassVar[str] = (
-        f"Users with at least {FEWEST} items of which another user has nearly all: flagged from a Jaccard similarity "
-        f"of {ALIKE} on."
+        f"Users with at least {FEWEST} items, nearly all of which another user has too. Flagged from a Jaccard "
+        f"similarity of {ALIKE}."
     )
     subject: ClassVar[str] = "user"
     needs_time: ClassVar[bool] = False

@@ -27,7 +27,7 @@ def name_columns(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
     """Name the columns of a training or validation file: user, item, rating, and the time that some copies have."""
     names = rows.collect_schema().names()
     if not 2 <= len(names) <= len(_NAMES):
-        raise DataError(f"{path} has {len(names)} columns: give lines of user, item and flag with tabs between.")
+        raise DataError(f"{path} has {len(names)} columns: give lines of user, item and label, separated by tabs.")
     return rows.rename(dict(zip(names, _NAMES, strict=False)))
 
 

@@ -99,7 +99,8 @@ def read_rows(
     frame = _collect(table, expressions)
     if group.total(frame.height) == 0:
         raise DataError(
-            f"{table.name} holds no interaction: give at least one row (and header=False if the first row is one)."
+            f"{table.name} has no interactions: give at least one row (and header=False if the first row is not a "
+            "header)."
         )
     frame = _in_final_types(frame, meaning, names, table, group)
     if table.text_files:
@@ -141,14 +142,16 @@ def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]
         if found[role] is None:
             raise DataError(
                 f"{where} has no column that looks like the {role[1:]}: give {role[1:]}= one of {', '.join(columns)}"
-                " (or header=False if these are no names)."
+                " (or header=False if these are not column names)."
             )
     meaning = {role: name for role, name in found.items() if name is not None}
     for role, name in meaning.items():
         if name not in columns:
             raise DataError(f"{where} has no column '{name}' for the {role[1:]}: {did_you_mean(name, columns)}")
     if meaning[USER] == meaning[ITEM]:
-        raise DataError(f"'{meaning[USER]}' cannot be both the user and the item: give user= and item= two columns.")
+        raise DataError(
+            f"'{meaning[USER]}' cannot be both the user and the item: give user= and item= different columns."
+        )
     return meaning
 
 
@@ -207,7 +210,7 @@ def _tell_empty(table: Table) -> None:
     with readable(table.name):
         count = sum(file.count_empty() for file in table.text_files)
     if count:
-        logger.warning("%s rows of %s hold nothing but separators: they were left out", f"{count:,}", table.name)
+        logger.warning("%s rows of %s contain only separators and were left out", f"{count:,}", table.name)
 
 
 def _refuse_ragged(table: Table) -> None:
@@ -235,7 +238,7 @@ def _in_final_types(
     except DataError as error:
         if names.time is not None:
             raise
-        logger.warning("times are left out: %s", error)
+        logger.warning("times are ignored: %s", error)
         return frame.drop(TIME)
 
 
@@ -272,4 +275,4 @@ def _as_time(column: pl.Series, what: str, group: Communicator) -> pl.Series:
     try:
         return rounded.cast(pl.Int64)
     except pl.exceptions.InvalidOperationError as error:
-        raise DataError(f"{what} holds a number that is no time (not finite or too large): give seconds.") from error
+        raise DataError(f"{what} holds a number that is not a time (not finite or too large): give seconds.") from error

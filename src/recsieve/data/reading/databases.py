@@ -51,10 +51,10 @@ def checked_query(query: str, kind: str) -> str:
     try:
         statements = sqlglot.parse(query, dialect=kind)
     except (SqlglotError, RecursionError) as error:
-        raise ConfigError(f"the query '{query}' is no SQL of {kind}: give one SELECT.") from error
+        raise ConfigError(f"the query '{query}' is not SQL for {kind}: give one SELECT.") from error
     found = [statement for statement in statements if statement is not None]
     if len(found) != 1 or not isinstance(found[0], exp.Query) or found[0].find(exp.Into, exp.Command, exp.DML, exp.DDL):
-        raise ConfigError(f"the query '{query}' is more or other than one SELECT: give one, and nothing else.")
+        raise ConfigError(f"the query '{query}' is not a single SELECT: give one, and nothing else.")
     return found[0].sql(dialect=kind, comments=False)
 
 
@@ -62,8 +62,8 @@ def _only_table(path: Path, kind: str) -> str:
     names = _run(path, kind, _TABLES[kind])["name"].sort().to_list()
     if len(names) != 1:
         raise DataError(
-            f"{path} has {len(names)} tables ({', '.join(names) or 'none'}): say what to read by a query, "
-            f'such as "SELECT * FROM {names[0] if names else "events"}".'
+            f"{path} has {len(names)} tables ({', '.join(names) or 'none'}): give a query, "
+            f'e.g. "SELECT * FROM {names[0] if names else "events"}".'
         )
     return str(names[0]).replace('"', '""')
 
@@ -90,9 +90,7 @@ def _run_in_duckdb(path: Path, query: str) -> pl.DataFrame:
     try:
         import duckdb
     except ImportError:
-        raise DataError(
-            f"{path} is a DuckDB file, which takes duckdb to read: pip install 'recsieve[duckdb]'."
-        ) from None
+        raise DataError(f"{path} is a DuckDB file, which needs duckdb: pip install 'recsieve[duckdb]'.") from None
     try:
         with closing(duckdb.connect(path, read_only=True, config=_CLOSED)) as connection:
             rows: pl.DataFrame = connection.sql(query).pl()
@@ -103,4 +101,4 @@ def _run_in_duckdb(path: Path, query: str) -> pl.DataFrame:
 
 def _failed(path: Path, query: str, error: Exception) -> DataError:
     reason = (str(error).splitlines() or [type(error).__name__])[0]
-    return DataError(f"{path} does not answer '{query}' ({reason}): give a SELECT over its tables.")
+    return DataError(f"{path} cannot run '{query}' ({reason}): give a SELECT over its tables.")

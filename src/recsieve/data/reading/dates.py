@@ -23,7 +23,7 @@ def parsed_dates(column: pl.Series, what: str, group: Communicator = SINGLE_PROC
         return column.str.to_datetime(time_unit="us")
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            f"{what} holds text such as '{column[0]}' that is no time: give numbers or ISO dates."
+            f"{what} holds text such as '{column[0]}' that is not a time: give numbers or ISO dates."
         ) from error
 
 
@@ -34,9 +34,9 @@ def _year_first(column: pl.Series, what: str, group: Communicator) -> pl.Series:
     example = f"dates such as '{column[0]}'" if len(column) else "dates with the year last"
     if day_first == month_first:
         both = "with the day first in some rows and the month first in others"
-        either = "which may have the day or the month first, and no row tells"
+        either = "where the day or the month may come first, and no row makes it clear"
         known = both if day_first else either
-        raise DataError(f"{what} holds {example}, {known}: give ISO dates, such as 2025-03-31.")
+        raise DataError(f"{what} holds {example}, {known}: give ISO dates, e.g. 2025-03-31.")
     logger.warning("%s holds %s, read with the %s first", what, example, "day" if day_first else "month")
     day, month = numbers if day_first else reversed(numbers)
     padded = [number.cast(pl.String).str.zfill(2) for number in (month, day)]

@@ -80,8 +80,8 @@ class TextFile:
         if not ragged.is_empty():
             number, found = ragged.row(0)
             raise DataError(
-                f"line {number:,} of {self.path} has {found} cells where {len(self.names)} are expected: "
-                "write every line with the same columns, and in quotes what contains the separator."
+                f"line {number:,} of {self.path} has {found} cells where {len(self.names)} are expected: give every "
+                "line the same columns, and put text that contains the separator in quotes."
             )
 
     def _lines(self) -> pl.LazyFrame:
@@ -132,7 +132,7 @@ def with_decimal_points(column: pl.Series) -> pl.Series:
     first = column.filter(column.str.contains(",", literal=True).fill_null(False))[0]
     what = f"the column '{column.name}' holds numbers such as '{first.strip()}'"
     if numbers.dtype == pl.String:
-        logger.warning("%s, whose comma may mark decimals or thousands: left as text; write a point", what)
+        logger.warning("%s, whose comma may mean decimals or thousands: kept as text; use a decimal point", what)
     else:
         logger.warning("%s, read with a decimal comma", what)
     return numbers
@@ -155,13 +155,13 @@ def comma_numbers(column: pl.Series) -> pl.Series | None:
 def transcoded(path: Path, encoding: str) -> bytes:
     """The text of a file, plain or .gz, in UTF-8."""
     if path.suffix.lower() == ".zst":
-        raise DataError(f"{path} is compressed, and its encoding is {encoding}: unpack it, or write it in UTF-8.")
+        raise DataError(f"{path} is compressed and encoded as {encoding}: unpack it, or write it in UTF-8.")
     packed = path.read_bytes()
     raw = gzip.decompress(packed) if path.suffix.lower() == ".gz" else packed
     try:
         return raw.decode(encoding).encode()
     except UnicodeError as error:
-        raise DataError(f"{path} is no text in {encoding} ({error}): give the encoding it was written in.") from error
+        raise DataError(f"{path} is not text in {encoding} ({error}): give the encoding it was written in.") from error
 
 
 def _readable(path: Path, content: bytes | None) -> Path | BytesIO:
@@ -172,7 +172,7 @@ def _first_lines(path: Path, content: bytes | None) -> list[str]:
     head = pl.scan_lines(_readable(path, content), glob=False).head(_LINES_TO_LOOK_AT).collect().to_series()
     lines = [line.strip("\r\n\ufeff") for line in head]
     if not any(line.strip() for line in lines):
-        raise DataError(f"{path} is empty: give a file with one interaction a line.")
+        raise DataError(f"{path} is empty: give a file with one interaction per line.")
     if any("\x00" in line for line in lines):
         raise DataError(f"{path} is not text: give a CSV or TSV file in UTF-8, or a Parquet file.")
     return lines

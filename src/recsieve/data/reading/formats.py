@@ -66,7 +66,7 @@ def read_interactions(
     encoded, repeats = read_parts([source], names, Format(header, encoding, query), repeats)
     data, merging = merge_and_count(encoded.pop(), repeats)
     if merging.rows:
-        logger.warning("%s rows repeat a pair of user and item: each pair was made one row.", f"{merging.rows:,}")
+        logger.warning("%s rows repeat a pair of user and item and were merged.", f"{merging.rows:,}")
     for line in merging.lines():
         logger.warning("%s", line)
     return data
@@ -156,7 +156,7 @@ def _of_positive_pairs(
     """Which rows count: those that are interactions, and those that tell of the same pair that it is noise."""
     n_rows, n_positive = group.total(frame.height), group.total(int(positive.sum()))
     if n_positive == 0:
-        raise DataError(f"the rule '{rule}' finds no interaction in {n_rows:,} rows: look at what its columns hold.")
+        raise DataError(f"the rule '{rule}' matches none of {n_rows:,} rows: look at what its columns hold.")
     if n_positive < n_rows:
         logger.warning("%s of %s rows are interactions by '%s'", f"{n_positive:,}", f"{n_rows:,}", rule)
     pairs = frame.select(USER, ITEM).with_columns(positive=positive)
@@ -188,8 +188,8 @@ def _authors_rule(frame: pl.DataFrame, parts: list[SourceRows], group: Communica
     if is_zero_or_one(frame["rating"], group):
         return "rating = 0"
     logger.warning(
-        "the third column is more than the flags 0 and 1, so it is not known which interactions are false positives: "
-        'say it with a rule, such as false_positive="rating < 3"'
+        "the third column has other values than the labels 0 and 1, so it is unknown which interactions are false "
+        'positives: give a rule, e.g. false_positive="rating < 3"'
     )
     return None
 

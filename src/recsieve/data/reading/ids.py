@@ -103,7 +103,7 @@ def refuse_missing(column: pl.Series, what: str) -> None:
     if count:
         raise DataError(
             f"{what} is missing in {count:,} of {len(column):,} rows, first in row {missing.arg_max() + 1:,}: "  # type: ignore[operator]
-            "fill these in or leave the rows out."
+            "fill them in, or leave out these rows."
         )
 
 
@@ -117,7 +117,7 @@ def _as_int64(column: pl.Series) -> pl.Series:
 def _whole_numbers(column: pl.Series, what: str) -> pl.Series:
     broken = column.filter((column != column.round()) | (column.abs() > 2**53))
     if len(broken):
-        raise DataError(f"{what} holds {broken[0]}, which is no whole number: give ids that are integers or text.")
+        raise DataError(f"{what} holds {broken[0]}, which is not a whole number: give ids that are integers or text.")
     return column.cast(pl.Int64)
 
 

@@ -36,8 +36,8 @@ def require_memory(texts: Sequence[Path], tables: Sequence[Path], name: str) -> 
 def _refuse_above(free: int, needed: int, name: str) -> None:
     if needed > free:
         raise DataError(
-            f"{name} takes more memory to read than may be used, which is {gigabytes(free)}: give more by --memory if "
-            "the machine has it, or Parquet with fewer rows."
+            f"{name} needs more memory than allowed, which is {gigabytes(free)}: allow more with --memory if the "
+            "machine has it, or give Parquet with fewer rows."
         )
 
 
@@ -52,7 +52,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
             while piece := file.read(PIECE):
                 yield piece
     except (EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise DataError(f"{path} cannot be read ({error}): give a whole file.") from error
+        raise DataError(f"{path} cannot be read ({error}): give a complete file.") from error
 
 
 def _opened(raw: IO[bytes], path: Path) -> Any:
@@ -63,5 +63,5 @@ def _opened(raw: IO[bytes], path: Path) -> Any:
     if start == ZSTANDARD:
         return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
     if start[:2] in ZLIB:
-        raise DataError(f"{path} is packed by zlib: give plain text, .gz or .zst.")
+        raise DataError(f"{path} is compressed with zlib: give plain text, .gz or .zst.")
     return raw

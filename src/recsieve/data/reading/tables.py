@@ -46,7 +46,7 @@ class Table:
 def open_table(source: Source, form: Format = AS_FOUND, asked: Collection[str] = ()) -> Table:
     """Open a file, a folder of parts or a data frame; `asked` are the column names that the caller gave."""
     if form.query is not None and not isinstance(source, str | Path):
-        raise ConfigError("a query is for a SQLite or DuckDB file, which this is not: leave it out.")
+        raise ConfigError("a query needs a SQLite or DuckDB file, which this is not: leave it out.")
     if isinstance(source, pl.LazyFrame | pl.DataFrame):
         return Table(source.lazy(), "the data frame")
     if type(source).__module__.partition(".")[0] == "pandas":
@@ -72,7 +72,7 @@ def readable(name: str) -> Iterator[None]:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         advice = "give a CSV or TSV file in UTF-8, or a Parquet file"
         if "utf" in reason.lower():
-            advice = "say in which encoding it is, such as encoding latin-1, or write it in UTF-8"
+            advice = "name its encoding, e.g. latin-1, or write it in UTF-8"
         raise DataError(f"{name} cannot be read ({reason}): {advice}.") from error
 
 
@@ -111,11 +111,11 @@ def _require_memory(files: list[Path], name: str) -> None:
 def _open_file(path: Path, form: Format, asked: Collection[str]) -> Table:
     name = _plain_name(path)
     if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty: give a file with one interaction a line.")
+        raise DataError(f"{path} is empty: give a file with one interaction per line.")
     if (kind := database_kind(path)) is not None:
         return Table(read_database(path, kind, form.query).lazy(), str(path))
     if form.query is not None:
-        raise ConfigError(f"a query is for a SQLite or DuckDB file, which {path} is not: leave it out.")
+        raise ConfigError(f"a query needs a SQLite or DuckDB file, which {path} is not: leave it out.")
     if _is_parquet(path):
         return Table(pl.scan_parquet(path, glob=False), str(path))
     if name.endswith(JSON_LINES):
@@ -149,14 +149,14 @@ def _of_one_kind(files: list[Path], name: str) -> list[Path]:
         raise DataError(f"{name} holds no .parquet, .csv, .tsv, .jsonl or .inter file: give the path of one file.")
     if len(found) > 1 or len(kinds[-1]) > 1:
         several = ", ".join(kind[0].name for kind in found) if len(found) > 1 else ", ".join(f.name for f in kinds[-1])
-        raise DataError(f"{name} holds different things ({several}): give the path of one of them.")
+        raise DataError(f"{name} holds different kinds of files ({several}): give the path of one of them.")
     return found[0]
 
 
 def _open_parts(files: list[Path], name: str, form: Format, asked: Collection[str]) -> Table:
     parts = [_open_file(file, form, asked) for file in files if file.stat().st_size]
     if not parts:
-        raise DataError(f"all files in {name} are empty: give files with one interaction a line.")
+        raise DataError(f"all files in {name} are empty: give files with one interaction per line.")
     # A line of JSON leaves out what it does not have, and so may a whole part.
     lines_of_json = _plain_name(files[0]).endswith(JSON_LINES)
     rows = pl.concat([part.rows for part in parts], how="diagonal_relaxed" if lines_of_json else "vertical_relaxed")

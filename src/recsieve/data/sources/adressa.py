@@ -47,7 +47,7 @@ class Adressa:
             return [self.source]
         files = sorted(path for path in self.source.rglob("*") if path.is_file() and not path.name.startswith("."))
         if not files:
-            raise DataError(f"{self.source} holds no file: give the folder with a file for each day.")
+            raise DataError(f"{self.source} has no files: give the folder with a file for each day.")
         return files
 
     def rows(self, block: Block) -> pl.DataFrame:

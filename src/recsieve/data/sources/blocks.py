@@ -41,7 +41,7 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
             yield from _cut(cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file, file, path, size)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path} cannot be unpacked ({error}): it was cut off or damaged, download it again."
+            f"{path} cannot be unpacked ({error}): it is incomplete or damaged, download it again."
         ) from error
 
 
@@ -54,7 +54,7 @@ def _cut(text: IO[bytes], file: IO[bytes], path: Path, size: int) -> Iterator[Bl
         if end == 0:
             rest += piece
             if len(rest) > LONGEST_LINE:
-                raise DataError(f"line {line:,} of {path} does not end: give a file with one record a line.")
+                raise DataError(f"line {line:,} of {path} does not end: give a file with one record per line.")
             continue
         block = Block(rest + piece[:end], path, line, file.tell())
         yield block
@@ -65,7 +65,7 @@ def _cut(text: IO[bytes], file: IO[bytes], path: Path, size: int) -> Iterator[Bl
 
 def _refuse_archive(beginning: bytes, path: Path) -> None:
     if beginning.startswith(b"PK\x03\x04") or beginning[257:262] == b"ustar":
-        raise DataError(f"{path} is an archive of several files: unpack it, and give what was in it.")
+        raise DataError(f"{path} is an archive of several files: unpack it, and give the file inside.")
 
 
 def without_header(block: Block, beginning: bytes) -> Block:
@@ -92,7 +92,7 @@ def _refuse_broken_json(block: Block) -> None:
             is_record = False
         if not is_record:
             raise DataError(
-                f"line {number:,} of {block.path} is not a JSON object: give a file with one JSON object a line."
+                f"line {number:,} of {block.path} is not a JSON object: give a file with one JSON object per line."
             )
 
 

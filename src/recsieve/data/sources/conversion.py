@@ -107,7 +107,7 @@ def collect(source: RawSource, progress: Progress = unheard) -> Collected:
     progress(Advanced("splitting and writing", done, sum(sizes), "bytes", f"{rows:,} interactions"))
     if not rows:
         names = ", ".join(path.name for path in files[:3])
-        raise DataError(f"no line of {names} is an interaction of the kind expected: see that it is the right file.")
+        raise DataError(f"no line of {names} is an interaction: check that it is the right file.")
     return Collected(merge_repeats(_interactions(parts)), lines, rows)
 
 

@@ -62,5 +62,5 @@ class Rated:
 def existing(path: Path) -> Path:
     """The path, if there is something."""
     if not path.exists():
-        raise DataError(f"there is no file or folder '{path}': give the path of the files as they were published.")
+        raise DataError(f"there is no file or folder '{path}': give the path of the original files.")
     return path

@@ -19,7 +19,7 @@ from recsieve.training.steps.fused_neumf import FusedNeuMF
 
 FUSED: dict[type[Model], type[FusedStep]] = {GMF: FusedGMF, NeuMF: FusedNeuMF, CDAE: FusedCDAE, MF: FusedMF}
 NOT_FUSED = (
-    "the fused engine knows GMF, NeuMF and CDAE with bce, and MF with bce, bpr and softmax, on the CPU: give "
+    "the fused engine supports GMF, NeuMF and CDAE with bce, and MF with bce, bpr and softmax, on the CPU: give "
     "engine='auto'."
 )
 
@@ -48,8 +48,7 @@ def _make_exact(
 ) -> tuple[Stepper, LazyAdam]:
     if engine not in ("auto", "exact"):
         raise ConfigError(
-            f"engine is '{engine}', but all ranks of a group have to make the same steps: give engine='auto', which is "
-            "'exact' there."
+            f"engine is '{engine}', but all ranks must make the same steps: give engine='auto', which is 'exact' there."
         )
     optimizer = make_adam(model, learning_rate, "lazy")
     return ExactStep(model, loss, optimizer, group), optimizer

@@ -26,7 +26,8 @@ class Redraw(Stepper):
     def __init__(self, inner: Stepper, model: Model, loss: DenoisedLoss, data: Interactions, seed: int) -> None:
         if data.group.size > 1:
             raise ConfigError(
-                "the strategy draws among all interactions of a user, which only one process has: no torchrun."
+                "the strategy samples from all interactions of a user, which works in one process only: start it "
+                "without torchrun."
             )
         self._inner, self._model, self._loss, self._data, self._seed = inner, model, loss, data, seed
         self._by_user, self._counts = np.argsort(data.users, kind="stable"), data.user_counts()
