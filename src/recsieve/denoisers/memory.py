@@ -61,12 +61,12 @@ class InteractionMemory:
 
     def __init__(self, n_interactions: int, keep: Container[int] | None = None) -> None:
         if n_interactions < 1:
-            raise ConfigError(f"n_interactions is {n_interactions}: give the number of interactions to train on.")
+            raise ConfigError(f"n_interactions is {n_interactions}: give the number of training interactions.")
         self.n_interactions, self._keep = n_interactions, keep
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as a new training does."""
+        """Start again, as a new training does."""
         self.epochs: list[int] = []  # the number of each row of the record, from 0
         self._epoch, self._open = 0, EpochMemory(self.n_interactions)
         self._rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in _MEASURES}
@@ -111,8 +111,8 @@ class InteractionMemory:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["open"].shape != self._open.sums.shape:
             raise RunError(
-                f"the checkpoint remembers {state['open'].shape[1]} interactions, but there are {self.n_interactions}: "
-                "go on with the same data, or begin anew."
+                f"the checkpoint has {state['open'].shape[1]} interactions, but there are {self.n_interactions}: "
+                "continue with the same data, or start again."
             )
         self._epoch, self.epochs = state["epoch"], list(state["epochs"])
         self._open.sums.copy_(state["open"])
