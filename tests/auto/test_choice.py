@@ -72,7 +72,7 @@ def test_without_labels_a_gain_needs_a_margin():
     assert pick(rated, "NDCG@20", labelled=True)[0].name == SHIFTED.name
     chosen, reason = pick(rated, "NDCG@20", labelled=False)
     assert chosen.name == "ease"
-    assert "Without labels of noise it takes 1 %" in reason
+    assert "Without noise labels, it must be better by 1 %" in reason
 
 
 def test_without_labels_a_gain_must_not_cost_popular_items_or_others():

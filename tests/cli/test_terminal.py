@@ -1,11 +1,14 @@
 """What people see: nothing cut off at 80 columns, plain lines where there is no terminal."""
 
 import io
+import logging
 import shlex
+import sys
 
 import pytest
 from rich.console import Console
 
+from recsieve.cli import _Stderr
 from recsieve.cli import progress as shown
 from recsieve.cli.progress import show_progress
 from recsieve.progress import Advanced
@@ -93,3 +96,10 @@ def test_a_command_that_is_too_long_for_a_terminal_stays_one_command(on_terminal
     assert shlex.split(written.replace("\\\n", "")) == [
         "recsieve", "train", "shop/train.parquet", "--user", "user", "--false-positive", "rating < 3",
     ]  # fmt: skip
+
+
+def test_a_warning_goes_to_standard_error_as_it_is_now(monkeypatch):
+    handler, display = _Stderr(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", display)  # as a progress display does while it is shown
+    handler.emit(logging.LogRecord("recsieve", logging.WARNING, "", 0, "the ramp is too long", None, None))
+    assert display.getvalue() == "the ramp is too long\n"

@@ -57,7 +57,7 @@ def test_other_settings_in_the_same_folder_are_refused(compare):
     compare()
     with pytest.raises(RunError, match="started with epochs = 3"):
         compare(epochs=4)
-    with pytest.raises(RunError, match="begun with validation_users = None, and now it is 7"):
+    with pytest.raises(RunError, match="started with validation_users = None, and now it is 7"):
         compare(validation_users=7)
 
 

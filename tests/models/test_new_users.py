@@ -98,7 +98,7 @@ def test_items_that_the_same_users_have_are_alike_and_speak_for_each_other(model
 def test_a_model_that_knows_nothing_of_it_says_so(models):
     with pytest.raises(ConfigError, match=r"NeuMF cannot find similar items"):
         models["neumf"].similar(torch.tensor([0]))
-    with pytest.raises(ConfigError, match=r"NeuMF cannot say which items speak"):
+    with pytest.raises(ConfigError, match=r"NeuMF cannot explain recommendations"):
         models["neumf"].contributions(profiles(models["neumf"].n_items, [0]), torch.tensor([0]))
 
 

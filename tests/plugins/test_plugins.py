@@ -68,7 +68,9 @@ def test_two_ranks_train_what_one_process_does_and_a_graph_model_says_why_not(
         assert rank.returncode == 0, error
         refused = [line for line in error.splitlines() if line.startswith(tuple(runs))]
         assert len(refused) == 1
-        assert refused[0].startswith("graph: GraphModel reads the interactions of all users, but 2 ranks have some")
+        assert refused[0].startswith(
+            "graph: GraphModel needs the interactions of all users, but they are divided among 2 ranks"
+        )
     assert len(ranks) == 2
     for name in ("dense", "strategy"):
         one, two = (load_file(folder / name / "model.safetensors") for folder in (trained, tmp_path))

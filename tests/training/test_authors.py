@@ -109,7 +109,7 @@ def test_a_run_of_the_authors_is_the_plain_loop_step_by_step(small_data, monkeyp
 
 
 def test_a_pairwise_objective_refuses_the_authors_batches_in_one_line():
-    with pytest.raises(ConfigError, match="keep no positive beside its negatives, which bpr compares: give"):
+    with pytest.raises(ConfigError, match="shuffles positives and negatives, but bpr needs them together: give"):
         Recommender("mf", objective="bpr", fidelity="authors")
 
 

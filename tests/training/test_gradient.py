@@ -263,7 +263,7 @@ def test_users_with_every_item_are_skipped_by_a_pairwise_objective_and_reported(
     full = np.isin(data.users, [3, 8])
     assert np.isnan(memory.losses[0][full]).all()
     assert np.isfinite(memory.losses[0][~full]).all()
-    assert "18 interactions are of users who have every item: a pairwise objective learns nothing" in caplog.text
+    assert "18 interactions belong to users who have every item: a pairwise objective cannot learn" in caplog.text
 
 
 def test_a_pointwise_objective_has_nothing_to_tell_of_pairs(small_data, caplog):

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from importlib.metadata import entry_points, version
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -74,7 +74,7 @@ for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where rese
 
 def main() -> None:
     """Run a command; an error that the user can fix is one line and exit code 2."""
-    handler = logging.StreamHandler()
+    handler = _Stderr()
     handler.setFormatter(_OneLine("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     signal.signal(signal.SIGINT, _stop)
@@ -86,7 +86,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        advice = "Free some space; files written earlier are intact." if error.errno == errno.ENOSPC else ""
+        advice = " Free some space; files written earlier are intact." if error.errno == errno.ENOSPC else ""
         where = f": {error.filename}" if error.filename else ""
         _end(f"error: {error.strerror or error}{where}.{advice}", code=2)
     except (MemoryError, RuntimeError) as error:
@@ -97,6 +97,18 @@ def main() -> None:
         )
     except Interrupted:
         _end("stopped; all files are intact: run the same command again to continue (`train` with --resume).", code=130)
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to standard error as it is now: a progress display puts messages above itself."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, stream: TextIO) -> None:
+        pass
 
 
 class _OneLine(logging.Formatter):

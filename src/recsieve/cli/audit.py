@@ -71,7 +71,7 @@ def audit(
     names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     with locked(folder):
-        with show_progress("starting") as progress:
+        with show_progress("reading and compiling") as progress:
             log = load_log(data, k_core=k_core, **columns)
             if threshold is not None and not enough_labels(log):
                 raise DataError(

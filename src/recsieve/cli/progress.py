@@ -101,5 +101,5 @@ def _amount(event: Advanced) -> str:
 @contextmanager
 def training_progress(label: str, criterion: str = SELECT_BY) -> Iterator[Callable[[Event], None]]:
     """Draw how many steps are made (training may end sooner, when it stops improving), the loss and the best score."""
-    with show_progress(f"{label}: starting") as show:
+    with show_progress(f"{label}: reading and compiling") as show:
         yield advancing(show, label, criterion)

@@ -107,7 +107,7 @@ def _write_folder(run: Path, k: int, out: Path, filters: tuple[Any, ...]) -> Non
 
     with (
         join() as group,
-        show_progress("starting") if group.is_first else nullcontext(unheard) as progress,
+        show_progress("reading and compiling") if group.is_first else nullcontext(unheard) as progress,
     ):
         lists = write_lists(run, out, k, filters=Filters(*filters), group=group, progress=progress)
     if group.is_first:

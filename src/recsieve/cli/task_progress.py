@@ -59,7 +59,7 @@ class Standing:
             run = max(under_way, key=lambda run: run.done)
             most = self.seconds(run) / run.done * run.total
             return f"at most {duration(left * most / self.start.workers)} left"
-        return "starting"
+        return "reading and compiling"
 
     def draw(self) -> Group:
         bar = ProgressBar(total=max(self.start.tasks, 1), completed=self.done, width=30)

@@ -50,7 +50,7 @@ class Refreshed:
         if self.known:
             said.append(f"ignored: {counted(self.known, 'row')} of pairs that are already in the run.")
         if self.forgotten or self.unknown:
-            unknown = f"; not in the run:  {counted(self.unknown, 'id')}" if self.unknown else ""
+            unknown = f"; not in the run: {counted(self.unknown, 'id')}" if self.unknown else ""
             said.append(f"forgotten: {counted(self.forgotten, 'user')}{unknown}.")
         said += [f"{name} {done}." for name, done in self.models.items()]
         return said + self._worth()

@@ -134,7 +134,9 @@ def check_shardable(name: str, model: type[Model], factors: Any) -> None:
     if not model.shardable:
         raise ConfigError(f"the tables of {name} cannot be sharded: use gmf, neumf or nmtr.")
     if isinstance(factors, int) and factors % _MULTIPLE:
-        raise ConfigError(f"factors is {factors}, but TorchRec needs a multiple of {_MULTIPLE}: give one.")
+        raise ConfigError(
+            f"factors is {factors}, but TorchRec handles {_MULTIPLE} at a time: give a multiple of {_MULTIPLE}."
+        )
 
 
 def check_ranks(group: Communicator) -> None:
