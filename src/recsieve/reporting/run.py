@@ -80,11 +80,12 @@ def _facts(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappin
     choice, epoch = results.get("choice"), results["selected"].get("epoch")
     return [
         ("model", settings["model"]),
-        ("strategy", strategy) if choice is None else ("chosen", choice["chosen"]["name"]),
+        *([("strategy", strategy)] if choice is None else []),
         ("data", _name(data)),
         ("noise is", data.get("false_positive", "not known")),
         ("users tested", f"{results['test_users']:,}"),
         ("training", f"{results['seconds']:,.0f} s" + (f", epoch {epoch:.0f} kept" if epoch else "")),
+        *([] if choice is None else [("chosen", choice["chosen"]["name"])]),
     ]
 
 

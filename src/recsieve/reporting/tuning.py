@@ -19,6 +19,7 @@ TITLES = {"drop_positives": "maximum share of positives dropped", "ramp_epochs":
 OTHERS = ("strategy", "trial", "state", "score")  # columns of a trial that are no options
 
 
+_STATES = alt.Legend(orient="bottom", symbolFillColor=colours.QUIET, symbolStrokeColor=colours.QUIET)  # light or dark
 _SPARSE = alt.Axis(labelOverlap="greedy", labelSeparation=10)  # ticks of a logarithmic axis crowd
 
 
@@ -90,7 +91,7 @@ def option_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:
                 x=alt.X(f"value:{kind}", title=title, scale=scale, axis=_SPARSE),
                 y=alt.Y("score:Q", title=f"validation {metric}", scale=alt.Scale(zero=False)),
                 color=alt.Color("strategy:N", title=None, scale=strategies, legend=alt.Legend(orient="bottom")),
-                shape=alt.Shape("state:N", title=None, legend=alt.Legend(orient="bottom")),
+                shape=alt.Shape("state:N", title=None, legend=_STATES),
                 tooltip=[
                     "strategy:N",
                     "trial:Q",
