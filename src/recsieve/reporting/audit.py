@@ -112,7 +112,7 @@ def _how_sure(summary: Mapping[str, Any]) -> list[Section]:
 def _about_dots(groups: Mapping[str, pl.DataFrame]) -> str:
     return (
         "Each point is an item or a user, with its number of interactions and their mean score. The chart shows those "
-        "with the most interactions; all {len(groups['item']):,} items and {len(groups['user']):,} users are in "
+        f"with the most interactions; all {len(groups['item']):,} items and {len(groups['user']):,} users are in "
         "items.parquet and users.parquet."
     )
 
