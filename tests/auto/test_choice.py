@@ -90,7 +90,7 @@ def test_where_nothing_is_better_that_is_said():
     rated = rate(values(a=(PLAIN, plain), b=(SHIFTED, plain - users(0.01, 0.01, seed=1))))
     chosen, reason = pick(rated, "NDCG@20", labelled=True)
     assert chosen.name == "ease"
-    assert reason == "nothing has a better NDCG@20 on validation."
+    assert reason == "nothing has a better NDCG@20 on validation data."
 
 
 def test_a_choice_comes_back_from_json():

@@ -128,7 +128,7 @@ def test_an_interrupted_search_chooses_the_best_so_far(split, seen_labels, caplo
 
     recommender = Recommender(**QUICK).fit(split, progress=stop)
     assert {one.candidate.specs[0].model for one in recommender.choice.candidates} == {"ease"}
-    assert "the best so far" in caplog.text
+    assert "the best model so far" in caplog.text
 
 
 def test_what_was_chosen_is_fitted_without_the_test_and_on_the_whole_log(split, seen_labels):

@@ -61,7 +61,7 @@ def test_profiles_may_be_lists_a_mapping_or_a_frame(ease):
 def test_unknown_items_of_a_profile_are_told_and_a_profile_of_nothing_else_gets_popular_items(ease, split, caplog):
     with caplog.at_level(logging.WARNING):
         lists = ease.recommend(profiles={"a": ["i1", "nowhere"], "b": ["gone"], "c": []}, k=3)
-    assert "left out of the profiles: 2 items that are not in the data ('nowhere', 'gone')" in caplog.text
+    assert "left out of the profiles: 2 items not in the data ('nowhere', 'gone')" in caplog.text
     assert items_of(lists, "a") == items_of(ease.recommend(profiles={"a": ["i1"]}, k=3), "a")
     popular = [split.train.item_ids[int(i)] for i in np.argsort(-split.train.item_counts(), kind="stable")[:3]]
     assert items_of(lists, "b") == items_of(lists, "c") == popular

@@ -102,7 +102,7 @@ def test_a_model_without_vectors_has_lists_alone_and_what_is_there_stays(runs, t
     assert answer.code == 0
     assert "no vectors, because the model has none" in answer.out
     assert [path.name for path in (tmp_path / "ease").iterdir()] == ["recommendations.parquet"]
-    with pytest.raises(ConfigError, match="EASE has no vectors"):
+    with pytest.raises(ConfigError, match="EASE has no user and item vectors"):
         export(runs / "ease", tmp_path / "ease.npz")
     (tmp_path / "mine.sqlite").write_text("mine")
     with pytest.raises(RunError, match="already exists"):

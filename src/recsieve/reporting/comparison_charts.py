@@ -168,7 +168,7 @@ def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> An
         .encode(
             x=alt.X("value:Q", title=f"test {metric}", scale=alt.Scale(zero=False)),
             y=alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)),
-            color=alt.Color("criterion:N", title=None, legend=_legend()),
+            color=alt.Color("criterion:N", title=None, scale=alt.Scale(range=list(colours.OTHERS)), legend=_legend()),
             shape="criterion:N",
             tooltip=["strategy:N", "criterion:N", alt.Tooltip("value:Q", format=".4f")],
         )
