@@ -134,8 +134,8 @@ def _check(folder: Path, lists: Lists) -> Lists | None:
         differing = [name for name in decide if getattr(begun, name) != getattr(lists, name)]
         if differing:
             raise RunError(
-                f"{folder} holds lists with other settings ({', '.join(differing)}): give another folder with --out, or "
-                "remove this one."
+                f"{folder} holds lists with other settings ({', '.join(differing)}): give another folder with --out, "
+                "or remove this one."
             )
         return begun
     if folder.is_file() or (folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir())):
