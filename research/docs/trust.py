@@ -131,23 +131,24 @@ def _mutants(result: Result) -> str:
     ]
     survivors = [_survivor(name, line) for name, one in result["files"].items() for line in one["survivors"]]
     return (
-        f"mutmut can make {result['possible']} small changes to losses, denoisers and metrics. Of a random sample of "
-        f"{result['mutants']}, the tests detect {result['killed']} "
-        f"({100 * result['killed'] / result['mutants']:.0f} %), by `{result['command']}`.\n\n"
+        f"mutmut can make {result['possible']} small changes to losses, denoisers and metrics. Of "
+        f"{result['mutants']} that were tried, the tests detect {result['killed']} "
+        f"({100 * result['killed'] / result['mutants']:.0f} %), by `{result['command']}`; each call "
+        "continues where the last one stopped.\n\n"
         + _table(["", "mutants", "detected", "survived"], rows)
         + ("\n\nSurvivors:\n\n" + "\n".join(survivors) if survivors else "")
     )  # fmt: skip
 
 
 def _survivor(name: str, line: Result) -> str:
-    why = _why_nobody_could_notice(line["became"])
+    why = _why_nobody_could_notice(line["line"] + line["became"])
     return f"- `{name}`, `{line['line']}`: `{line['was']}` → `{line['became']}`. {why}".rstrip()
 
 
-def _why_nobody_could_notice(became: str) -> str:
+def _why_nobody_could_notice(text: str) -> str:
     """The explanation of a mutant that means the same as what it was made of, or nothing."""
     explained = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["mutant"]
-    return next((one["why"] for one in explained if any(words in became for words in one["became"])), "")
+    return next((one["why"] for one in explained if any(words in text for words in one["texts"])), "")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,10 @@ def test_the_authors_rate_grows_over_points_that_begin_with_0(step, rate):
     assert DropSchedule(0.2, 3, "authors").drop_rate(step) == pytest.approx(rate, abs=1e-15)
 
 
+def test_the_authors_shortest_ramp_ends_with_the_second_step():
+    assert [DropSchedule(0.2, 2, "authors").drop_rate(step) for step in (1, 2, 3)] == [0.0, 0.2, 0.2]
+
+
 def test_the_authors_exponent_is_of_the_ramp_alone():
     schedule = DropSchedule(0.25, 3, "authors", 0.5)
     assert [schedule.drop_rate(step) for step in (1, 2, 3, 4)] == [0.0, 0.25, 0.5, 0.25]
