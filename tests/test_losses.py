@@ -324,6 +324,7 @@ def test_places_bring_the_batch_of_all_ranks_into_its_order(in_ranks):
         assert weighed.divisor == 9  # the given weight of the first is 0
     for batch in seen:
         assert batch.users.tolist() == list(range(10))
+        assert batch.items.tolist() == list(range(10))
         assert batch.ids.tolist() == list(range(-1, 9))
         assert batch.users.dtype == torch.int32
 

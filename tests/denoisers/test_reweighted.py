@@ -50,3 +50,7 @@ def test_the_mean_is_over_the_batch_in_the_authors_way_also_where_a_weight_under
 def test_a_fidelity_that_there_is_not_is_an_error():
     with pytest.raises(ConfigError, match="give 'paper' or 'authors'"):
         Reweighted(0.2, "exact")
+
+
+def test_the_power_is_a_fifth_unless_told_otherwise():
+    assert Reweighted() == Reweighted(0.2, "paper")
