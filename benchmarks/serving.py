@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ from recsieve.data.splitting import split_interactions
 ROOT = Path(__file__).parents[1]
 RESULT, CACHE = ROOT / "benchmarks" / "results" / "serving.json", ROOT / "build" / "bench"
 CONNECTIONS, FACTORS, TOKEN = (1, 8, 64), 64, "a-token-of-benchmarks"
-RELOAD_EVERY, KILLS_EVERY, SETTLED = 2_000, 50, 10_000  # requests
+RELOAD_EVERY, KILLS_EVERY, SETTLED, RELOAD_EVERY_FUZZED = 2_000, 50, 10_000, 200  # requests
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -235,37 +236,50 @@ def _resident_mb(pid: int) -> float:
 
 
 def fuzz(n_requests: int) -> dict[str, Any]:
-    """Requests that make no sense; none may bring a 500 or a traceback."""
+    """Strange requests while runs are reloaded; none may bring a status of 500 or more, or a traceback."""
     from hypothesis import HealthCheck, Phase, given, settings
 
     from benchmarks.http_fuzz import requests
 
+    runs = [run_of("ml-1m", "itemknn"), run_of("ml-1m")]
+    ids = pl.read_parquet(runs[0] / "ids.parquet")
+    users, items = (ids.filter(kind=kind)["id"].to_list() for kind in ("user", "item"))
     statuses: Counter[int] = Counter()
+    answered: Counter[str] = Counter()
     lines: list[str] = []
-    command = [sys.executable, "-m", "recsieve", "serve", str(run_of("ml-1m")), "--port", "0"]
+    command = [sys.executable, "-m", "recsieve", "serve", str(runs[-1]), "--port", "0", "--token", TOKEN]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     found = re.search(r":(\d+)/", process.stdout.readline())
     assert found
-    threading.Thread(target=lambda: lines.extend(process.stderr or ()), daemon=True).start()
+    port = int(found[1])
+    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()), daemon=True)
+    reader.start()
+    reloads: list[Future[tuple[int, Any]]] = []
 
     @settings(max_examples=n_requests, deadline=None, database=None, suppress_health_check=list(HealthCheck),
               phases=[Phase.generate])  # fmt: skip
-    @given(requests)
+    @given(requests(users, items))
     def ask(request: tuple[str, Any]) -> None:
-        statuses[_ask(int(found[1]), request[0], None, json.dumps(request[1]))[0]] += 1
+        if sum(statuses.values()) % RELOAD_EVERY_FUZZED == 0:
+            run = {"run": str(runs[len(reloads) % 2])}
+            reloads.append(beside.submit(_ask, port, "/reload", run, None, TOKEN))
+        status = _ask(port, request[0], None, json.dumps(request[1]), TOKEN)[0]
+        statuses[status] += 1
+        answered[request[0]] += status == 200
 
-    ask()
+    with ThreadPoolExecutor(1) as beside:
+        ask()
     process.terminate()
-    process.wait(timeout=600)
-    tracebacks = sum("Traceback" in line for line in lines)
-    counts = {str(status): n for status, n in sorted(statuses.items())}
+    ended = process.wait(timeout=600)
+    reader.join(timeout=60)
     return {
-        "requests": sum(statuses.values()),
-        "statuses": counts,
-        "server_errors": statuses[500],
-        "tracebacks": tracebacks,
-    }
+        "requests": sum(statuses.values()), "statuses": {str(status): n for status, n in sorted(statuses.items())},
+        "answered": statuses[200], "answered_by_path": dict(sorted(answered.items())),
+        "server_errors": sum(n for status, n in statuses.items() if status >= 500),
+        "tracebacks": sum("Traceback" in line for line in lines), "reloads": len(reloads),
+        "failed_reloads": sum(one.result()[0] != 200 for one in reloads), "exit_code": ended,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -96,6 +96,17 @@ def test_profiles_filters_and_reasons_are_those_of_recommend(service, recommende
     assert found["notes"] == ["left out of the profiles: 1 item not in the data ('nowhere')."]
 
 
+def test_a_category_can_be_limited(service, recommenders):
+    categories = {f"i{number}": "odd" if number % 2 else "even" for number in range(40)}
+    asked = {"users": ["u1", "u2"], "k": 4, "categories": categories, "per_category": 1}
+    _, found, _ = service.ask("POST", "/recommend", asked)
+    expected = recommenders[0].recommend(["u1", "u2"], k=4, categories=categories, per_category=1)
+    assert {e["user"]: [item["item"] for item in e["items"]] for e in found["lists"]} == lists_in(expected)
+    assert found["notes"] == ["2 of 2 lists are shorter than 4: no more items are left for them."]
+    status, found, _ = service.ask("POST", "/recommend", {"users": ["u1"], "per_category": 1})
+    assert (status, "give both" in found["error"]) == (400, True)
+
+
 def test_unknown_users_get_popular_items_and_are_flagged(service):
     _, found, _ = service.ask("POST", "/recommend", {"users": ["u1", "unknown", 7], "k": 3})
     assert [entry["popular"] for entry in found["lists"]] == [False, True, True]
@@ -154,7 +165,7 @@ def test_logs_have_no_ids(service):
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))  # `benchmarks.serving fuzz` sends 10,000
-@given(asked=requests)
+@given(asked=requests([f"u{number}" for number in range(60)], [f"i{number}" for number in range(40)]))
 def test_no_request_brings_it_down(service, asked):
     status, found, _ = service.ask("POST", asked[0], raw=json.dumps(asked[1]))
     assert status in (200, 400, 403, 422)

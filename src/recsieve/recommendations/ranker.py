@@ -38,6 +38,14 @@ class Ranked:
     notes: list[str] = field(default_factory=list)  # what whoever asked should know
     reasons: list[list[Reasons]] | None = None  # of each item in each list
 
+    def parts(self, sizes: Sequence[int], k: int) -> list[Ranked]:
+        """So many lists each, with notes of their own, where those were asked for without lists to allow or deny."""
+        ends = np.cumsum(sizes)
+        return [
+            Ranked(self.users[a:b], self.items[a:b], self.scores[a:b], self.popular[a:b], _short(self.items[a:b], k))
+            for a, b in zip(ends - sizes, ends, strict=True)
+        ]
+
 
 class Ranker:
     """Ranks for fitted users and for new ones; `data` is what the model was fitted on, `interacted` what users have."""

@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from recsieve.cores import thread_pool
 from recsieve.errors import ConfigError, RecsieveError
 from recsieve.serving.gate import LOOPBACK, Counts, Gate
+from recsieve.serving.gathering import Gathering
 from recsieve.serving.requests import Explain, Recommend, Reload, Similar
 from recsieve.serving.server import Current
 
@@ -48,7 +49,8 @@ def make_app(folder: Path, *, host: str = "127.0.0.1", token: str | None = None,
     # Its pages of documentation would load scripts from elsewhere: /openapi.json is there for any viewer.
     app = FastAPI(title="recsieve", docs_url=None, redoc_url=None, lifespan=_lifespan(current, pool, counts))
     _add_errors(app)
-    _add_requests(app, current, pool, log_ids)
+    # The loop that reads and writes takes a core too.
+    _add_requests(app, current, pool, Gathering(pool, max(1, (os.cpu_count() or 1) - 1)), log_ids)
     _add_operation(app, current, counts, pool, token)
     paths = {route.path for route in app.routes if hasattr(route, "path")}
     return Gate(app, token=token, loopback=host in LOOPBACK, counts=counts, paths=paths)
@@ -79,7 +81,9 @@ def _lifespan(current: Current, pool: ThreadPoolExecutor, counts: Counts) -> Cal
     return run
 
 
-def _add_requests(app: FastAPI, current: Current, pool: ThreadPoolExecutor, log_ids: bool) -> None:
+def _add_requests(
+    app: FastAPI, current: Current, pool: ThreadPoolExecutor, gathering: Gathering, log_ids: bool
+) -> None:
     async def in_thread(work: Callable[[Any], dict[str, Any]], body: Any, request: Request, asked: list[Any]) -> Answer:
         note(request, asked)
         return Answer(await asyncio.get_running_loop().run_in_executor(pool, work, body))
@@ -91,10 +95,10 @@ def _add_requests(app: FastAPI, current: Current, pool: ThreadPoolExecutor, log_
     async def recommend(body: Recommend, request: Request) -> Any:
         """Lists for users of the run, or for profiles of new ones. Unknown users get popular items, and are flagged."""
         server = current.server
-        if server.is_quick(body):
-            note(request, body.asked())
-            return Answer(server.recommend(body))
-        return await in_thread(server.recommend, body, request, body.asked())
+        if not body.is_plain:
+            return await in_thread(server.recommend, body, request, body.asked())
+        note(request, body.asked())
+        return Answer(server.recommend(body) if server.is_quick(body) else await gathering.recommend(server, body))
 
     @app.post("/similar")
     async def similar(body: Similar, request: Request) -> Any:

@@ -34,6 +34,8 @@ class Recommend(_Request):
     allow: Items | None = None
     deny: Items | None = None
     min_popularity: Annotated[int, Field(ge=0, le=1 << 60, strict=True)] = 0
+    categories: Annotated[dict[Name, Name], Field(max_length=100_000)] | None = None  # item to category
+    per_category: Annotated[int, Field(ge=0, le=1000, strict=True)] = 0
     explain: Annotated[int, Field(ge=0, le=20, strict=True)] = 0
 
     @model_validator(mode="after")
@@ -48,12 +50,24 @@ class Recommend(_Request):
             return list(range(len(self.profiles)))
         return list(self.profiles or self.users or [])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for users, and for nothing that is worked out for each of them."""
+        own = (self.profiles, self.allow, self.deny, self.categories)
+        return all(given is None for given in own) and not self.per_category and not self.explain
+
+    def ranked_alike(self) -> tuple[Any, ...]:
+        """What plain requests have in common that can be ranked for at once."""
+        return self.k, self.exclude_seen, self.min_popularity
+
     def named_profiles(self) -> dict[str, list[str]]:
         named = enumerate(self.profiles) if isinstance(self.profiles, list) else (self.profiles or {}).items()
         return {str(name): [str(item) for item in items] for name, items in named}
 
     def filters(self) -> Filters:
-        return Filters(self.exclude_seen, self.allow, self.deny, self.min_popularity)
+        return Filters(
+            self.exclude_seen, self.allow, self.deny, self.min_popularity, self.categories, self.per_category
+        )
 
 
 class Similar(_Request):

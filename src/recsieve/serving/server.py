@@ -32,8 +32,7 @@ class Server:
 
     def is_quick(self, request: Recommend) -> bool:
         """Whether to hand it over to another thread would take as long as to do it."""
-        plain = request.users is not None and request.allow is None and request.deny is None and not request.explain
-        return plain and len(request.asked()) * self._cost <= QUICK
+        return request.is_plain and len(request.asked()) * self._cost <= QUICK
 
     def recommend(self, request: Recommend) -> dict[str, Any]:
         filters, options = request.filters(), {"explain": request.explain, "workers": 1}
@@ -41,6 +40,16 @@ class Server:
             lists = self._ranker.for_profiles(request.named_profiles(), request.k, filters, **options)
         else:
             lists = self._ranker.for_users([str(user) for user in request.users or []], request.k, filters, **options)
+        return self._answer(lists, request)
+
+    def recommend_together(self, requests: list[Recommend]) -> list[dict[str, Any]]:
+        """The answers to plain requests that are ranked alike, each as if it were asked alone."""
+        first, users = requests[0], [str(user) for request in requests for user in request.users or []]
+        lists = self._ranker.for_users(users, first.k, first.filters(), workers=1)
+        parts = lists.parts([len(request.asked()) for request in requests], first.k)
+        return [self._answer(part, request) for part, request in zip(parts, requests, strict=True)]
+
+    def _answer(self, lists: Ranked, request: Recommend) -> dict[str, Any]:
         return {"run": self.run, "lists": self._rows(lists, "user", request.asked()), "notes": lists.notes}
 
     def similar(self, request: Similar) -> dict[str, Any]:
