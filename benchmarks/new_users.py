@@ -5,8 +5,9 @@ python -m benchmarks.new_users [--data ml-1m steam-200k] [--models ease ials ite
 
 A share of the users with five items or more is drawn: with many of them, what is missed is also their data. Four fifths
 of their items are their profile, the rest is what a list is measured on. "Trained on" has the profiles in the training
-data; "folded in" is fitted without these users. Models have their defaults; "mf as auto" is MF with the objective and
-the dropout that `auto` gives it.
+data; "folded in" is fitted without these users. What the latter misses is partly their data: "folded into all" folds
+the profiles into the model that was trained on them, so that only folding in itself makes a difference. Models have
+their defaults; "mf as auto" is MF with the objective and the dropout that `auto` gives it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def write_row(path: Path, row: dict[str, Any], key: tuple[str, ...] = ("data", "
 
 
 def measure(data: Interactions, model: str, left_out: float, seed: int) -> np.ndarray:
-    """NDCG@20 of each user who was left out: trained on, and folded in."""
+    """NDCG@20 of each user who was left out: trained on, folded in, and folded into the model that was trained on."""
     rng = np.random.default_rng(seed)
     able = np.flatnonzero(data.user_counts() >= FEWEST_ITEMS)
     users = np.sort(rng.choice(able, round(len(able) * left_out), replace=False))
@@ -77,19 +78,22 @@ def measure(data: Interactions, model: str, left_out: float, seed: int) -> np.nd
         *(np.concatenate([getattr(part, name) for part in (others.train, own.train)]) for name in ("users", "items")),
         data.user_ids, data.item_ids,
     )  # fmt: skip
-    trained = evaluate(_fit(model, others, with_them), own.test.csr, own.train.csr, [K])
     profiles, relevant = own.train.csr.take(users), own.test.csr.take(users)
-    folded = evaluate(_fit(model, others, others.train).fold_in(_matrix(profiles)).prepare(), relevant, profiles, [K])
-    return np.stack([trained.per_user[f"ndcg@{K}"], folded.per_user[f"ndcg@{K}"]])
+    with_all, without = _fit(model, others, with_them), _fit(model, others, others.train)
+    found = [evaluate(with_all, own.test.csr, own.train.csr, [K])]
+    found += [
+        evaluate(scorer.fold_in(_matrix(profiles)).prepare(), relevant, profiles, [K]) for scorer in (without, with_all)
+    ]
+    return np.stack([one.per_user[f"ndcg@{K}"] for one in found])
 
 
-def summary(trained: np.ndarray, folded: np.ndarray) -> dict[str, Any]:
-    """The means, their ratio, and the standard error of the ratio over users."""
+def summary(trained: np.ndarray, folded: np.ndarray, into_all: np.ndarray) -> dict[str, Any]:
+    """The means, their ratios, and the standard error of the first ratio over users."""
     share = folded.mean() / trained.mean()
     error = (folded - share * trained).std(ddof=1) / len(trained) ** 0.5 / trained.mean()
     return {
         "users": len(trained), "trained_on": trained.mean(), "folded_in": folded.mean(), "share": share,
-        "share_error": error,
+        "share_error": error, "folded_into_all": into_all.mean(), "share_into_all": into_all.mean() / trained.mean(),
     }  # fmt: skip
 
 

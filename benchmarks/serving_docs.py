@@ -37,15 +37,16 @@ def _new_users() -> list[str]:
         "**New users** (`python -m benchmarks.new_users`): NDCG@20 of users who were left out of training and then "
         "recommended for from 80 % of their items, compared with a training that includes them; ± is the standard "
         "error over users. The users left out are a random share of those with five items or more (`--left-out`), "
-        "sampled the given number of times (`--draws`). The model trained without them also has less data."
+        "sampled the given number of times (`--draws`). The model trained without them also has less data: "
+        "in the last column the model trained with them recommends from the same items, as for new users."
     )
     cells = (
         (row["data"], f"`{row['model']}`", f"{row['left_out']:.0%}, {row['draws']}×", f"{row['users']:,}",
          f"{row['trained_on']:.4f}", f"{row['folded_in']:.4f}", f"{row['share']:.1%} ± {row['share_error']:.1%}",
-         f"{row['required']:.0%}")
+         f"{row['required']:.0%}", f"{row['share_into_all']:.1%}" if "share_into_all" in row else "")
         for row in rows
     )  # fmt: skip
-    header = ("data", "model", "left out", "users", "in training", "as new users", "share", "goal")
+    header = ("data", "model", "left out", "users", "in training", "as new users", "share", "goal", "same model")
     return [said, _table(header, cells)]
 
 

@@ -78,6 +78,7 @@ class GradientFitting(Fitting):
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
         self._fresh: NDArray[np.bool_] | None = None  # interactions that come more often than others
+        self._annealed = range(0)  # the steps over which the learning rate goes down to 0
         self._ask(denoiser.first_epoch() if hasattr(denoiser, "first_epoch") else None)
         self._course = self._run()
 
@@ -88,6 +89,7 @@ class GradientFitting(Fitting):
         self.step = self.loss.step = earlier.epochs * self.steps_per_epoch
         self.total = self.step + earlier.more * self.steps_per_epoch
         self._fresh = earlier.fresh if earlier.fresh.any() else None
+        self._annealed = range(self.step, self.total)
         return True
 
     def advance(self) -> float:
@@ -104,7 +106,9 @@ class GradientFitting(Fitting):
             stops = self._stops(epoch)
             ends = [stop - self.step + within for stop in stops]
             chunks = self.sampler.chunks(epoch, self.plan.batch_size, within, ends)
-            for self.step, chunk in zip(stops, chunks, strict=True):
+            for stop, chunk in zip(stops, chunks, strict=True):
+                self._anneal()
+                self.step = stop
                 self._remember(self._steps.run(chunk))
                 if self.step % self.steps_per_epoch == 0:
                     self._end_epoch()
@@ -117,6 +121,13 @@ class GradientFitting(Fitting):
                     if not self._history.mean_loss < MOST_LOSS:
                         raise self._diverged(self.step, self._history.mean_loss)
                     yield loss
+
+    def _anneal(self) -> None:
+        """Where a training goes on from earlier vectors, let its steps become smaller and smaller."""
+        if self._annealed:
+            left = (self._annealed.stop - self.step) / len(self._annealed)
+            for group in self.optimizer.param_groups:
+                group["lr"] = left * self.plan.learning_rate
 
     def _stops(self, epoch: int) -> list[int]:
         """The steps of the rest of an epoch after which something is to be done, and some between."""
