@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -41,6 +43,13 @@ def all_memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
         return 8 << 30  # not told by this system: a small machine
+
+
+def give_back() -> None:
+    """Let the system have the memory of what is no longer used, which the allocator would keep for later."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):  # another allocator than glibc's
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def gigabytes(size: float) -> str:

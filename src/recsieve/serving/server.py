@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from recsieve.errors import RunError
+from recsieve.memory import give_back
 from recsieve.recommendations.ranker import Ranked
 from recsieve.recommender import Recommender
 from recsieve.serving.list_folder import fingerprint
@@ -102,6 +103,7 @@ class Current:
             except (ValueError, OSError) as error:  # of a name that no folder can have
                 raise RunError(f"{str(folder)!r} cannot be opened ({error}): give a run folder.") from None
             self._before, self.server = self.server, server
+            give_back()  # or what the one before the last took would be kept in pieces
             return server
 
     def back(self) -> Server:
