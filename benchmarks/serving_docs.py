@@ -92,9 +92,9 @@ def _serving() -> list[str]:
         )
     if fuzz := parts.get("fuzz"):
         said.append(
-            f"**Strange requests** (`python -m benchmarks.serving fuzz`): {fuzz['requests']:,}, most of them in a valid "
-            f"form, while the run was reloaded {fuzz['reloads']:,} times. {fuzz['answered']:,} were answered, the others "
-            f"refused in one line. {fuzz['server_errors']:,} caused a status of 500 or more, and "
+            f"**Strange requests** (`python -m benchmarks.serving fuzz`): {fuzz['requests']:,}, most of them in a "
+            f"valid form, while the run was reloaded {fuzz['reloads']:,} times. {fuzz['answered']:,} were answered, "
+            f"the others refused in one line. {fuzz['server_errors']:,} caused a status of 500 or more, and "
             f"{fuzz['tracebacks']:,} a traceback."
         )
     return said

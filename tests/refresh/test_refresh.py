@@ -15,6 +15,7 @@ from recsieve.data.interactions import CLEAN, NOISY, Interactions
 from recsieve.errors import ConfigError, DataError
 from recsieve.models import MODELS, Model
 from recsieve.models.blend import Blend
+from recsieve.refresh import refit
 from recsieve.refresh.grow import grow
 
 BUDGET = {"epochs": 2, "batch_size": 64}
@@ -121,6 +122,28 @@ def test_a_model_takes_over_exactly_the_vectors_of_the_users_and_items_that_stay
         assert torch.equal(mine[parameter][known], theirs[parameter][codes[known]])
         assert torch.equal(mine[parameter][~known], drawn[parameter][~known])
     assert all(torch.equal(mine[one], theirs[one]) for one in mine.keys() - kind.rows_of.keys())
+
+
+def test_a_model_goes_on_only_as_long_as_it_costs_next_to_nothing_on_what_is_held_out(old, log, monkeypatch):
+    fitted = Recommender("mf", epochs=20, patience=20, batch_size=64).fit(old)
+    seen = []
+
+    def refreshed(scores):
+        seen.clear()
+
+        def judge(fitting):
+            seen.append(fitting.scorer().item.weight.clone())
+            return scores[len(seen) - 1]
+
+        monkeypatch.setattr(refit, "criterion", lambda settings, split: judge)
+        after = fitted.refresh(log)
+        return after.refreshed.models["mf"], after.trained().item.weight
+
+    for scores, kept in (([0.5, 0.495, 0.4], 2), ([-0.5, -0.505, -0.6], 2), ([0.1, 0.2, 0.3, 0.4], 4), ([0.5, 0.1], 1)):
+        told, weights = refreshed(scores)
+        assert told == f"continued from its vectors for {kept} epoch{'s' * (kept > 1)}"
+        assert torch.equal(weights, seen[kept - 1])
+        assert len(seen) == len(scores)
 
 
 def test_a_model_with_other_parameters_is_not_begun_with(old):

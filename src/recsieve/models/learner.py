@@ -51,6 +51,7 @@ class Fitting(ABC):
     step: int = 0
     total: int = 1
     anew_per_refresh: int = 5  # how many epochs from the start come to one that goes on from an earlier model
+    forgets: bool = False  # whether going on with fresh interactions costs what it knew of the others
     steps_per_epoch: int = 1  # the model is validated after each epoch, unless something else is asked for
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,15 +18,19 @@ from recsieve.checking import make_settings
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.reading.tables import Source
 from recsieve.data.splitting import Split
+from recsieve.display import counted
 from recsieve.fitting import Fitted, begin, fitted_until
 from recsieve.models import Earlier, Fitting, Scorer
 from recsieve.models.blend import NOISE, Blend, Offset
+from recsieve.preparation import criterion
 from recsieve.refresh.grow import Grown, grow, new_parts
 from recsieve.refresh.report import Refreshed, make_report
 from recsieve.settings import Settings
-from recsieve.training import Driver, Event
+from recsieve.training import Driver, Event, Validated
 
-FEWEST = 3  # epochs that a model goes on for at least
+FEWEST = 3  # epochs that a model goes on for at least, where nothing speaks against it
+# Of the best validation score, old and new data together, that a model which goes on has to keep.
+KEPT = 0.98
 
 
 @dataclass
@@ -36,6 +41,7 @@ class Refresh:
     grown: Grown
     progress: Callable[[Event], None] | None = None
     told: dict[str, str] = field(default_factory=dict)  # by model: what was done
+    epochs: dict[str, int] = field(default_factory=dict)  # by model: for how many it went on, where validation said so
 
     def run(self) -> Fitted:
         before, trust = self.before, None
@@ -61,22 +67,47 @@ class Refresh:
         data = stage_data(self.grown.split, stage, trust)
         settings = make_settings(self.before.settings.model_dump() | spec.settings() | {"final": False})
         fitting = begin(settings, self.before.given, data)
-        last = self._start(fitting, before, spec, settings, stage)
-        return fitted_until(Driver(fitting, settings.patience), last, self.progress)
+        last, goes_on = self._start(fitting, before, spec, settings, stage)
+        validation = self.grown.split.validation
+        if not (goes_on and fitting.forgets and stage == "train" and len(validation)):
+            return fitted_until(Driver(fitting, settings.patience), last, self.progress)
+        nothing = validation.take(slice(0))
+        self._hold_back(fitting, spec, criterion(settings, Split(data, validation, nothing, nothing)))
+        return fitting.scorer()
 
-    def _start(self, fitting: Fitting, before: Scorer, spec: Spec, settings: Settings, stage: Stage) -> int:
-        """Begin where a model was, if it can be; gives the step to go on to."""
+    def _start(
+        self, fitting: Fitting, before: Scorer, spec: Spec, settings: Settings, stage: Stage
+    ) -> tuple[int, bool]:
+        """Begin where a model was, if it can be; gives the step to go on to, and whether it does go on."""
         epochs = _epochs_of(self.before, spec)
         anew = min(epochs + settings.patience, max(1, fitting.total // fitting.steps_per_epoch))
-        more = max(FEWEST, anew // fitting.anew_per_refresh)
+        more = self.epochs.get(spec.slug, max(FEWEST, anew // fitting.anew_per_refresh))
         fresh = self._fresh(stage)
         if fitting.start_from(Earlier(before, self.grown.users, self.grown.items, epochs, more, fresh)):
             self.told[spec.name] = f"continued from its vectors for {more} of {anew} epochs"
-            return fitting.total
+            return fitting.total, True
         self.told[spec.name] = (
             "was solved again" if fitting.total == 1 else f"was fitted from scratch for {epochs} epochs"
         )
-        return epochs * fitting.steps_per_epoch
+        return epochs * fitting.steps_per_epoch, False
+
+    def _hold_back(self, fitting: Fitting, spec: Spec, judge: Callable[[Fitting], float]) -> None:
+        """Go on as long as it costs next to nothing on all that is held out, and one epoch at least."""
+        best, done = -math.inf, 0
+        kept: dict[str, torch.Tensor] = {}
+        for event in Driver(fitting, fitting.total).run(judge):
+            if not isinstance(event, Validated):
+                if self.progress is not None:
+                    self.progress(event)
+                continue
+            if event.score < best - (1 - KEPT) * abs(best):
+                fitting.scorer().load_state_dict(kept)
+                fitting.scorer().prepare()
+                break
+            best, done = max(best, event.score), done + 1
+            kept = {name: tensor.clone() for name, tensor in fitting.scorer().state_dict().items()}
+        self.epochs[spec.slug] = done
+        self.told[spec.name] = f"continued from its vectors for {counted(done, 'epoch')}"
 
     def _fresh(self, stage: Stage) -> NDArray[np.bool_]:
         """Which interactions of a stage are new."""

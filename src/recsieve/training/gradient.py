@@ -35,12 +35,13 @@ AT_ONCE = 64
 MOST_LOSS = 1000.0
 # How often fresh interactions come in an epoch of a training that goes on (docs/decisions/0022-a-refresh-rehearses.md).
 MOST_OFTEN = 4
+GENTLER = 0.5  # the learning rate of a training that goes on, times that of one from the start
 
 
 class GradientFitting(Fitting):
     """A training under way: an epoch is each interaction once, with fresh negatives."""
 
-    anew_per_refresh = 8  # fresh interactions come several times in each
+    forgets = True
 
     def __init__(
         self,
@@ -78,7 +79,6 @@ class GradientFitting(Fitting):
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
         self._fresh: NDArray[np.bool_] | None = None  # interactions that come more often than others
-        self._annealed = range(0)  # the steps over which the learning rate goes down to 0
         self._ask(denoiser.first_epoch() if hasattr(denoiser, "first_epoch") else None)
         self._course = self._run()
 
@@ -89,7 +89,8 @@ class GradientFitting(Fitting):
         self.step = self.loss.step = earlier.epochs * self.steps_per_epoch
         self.total = self.step + earlier.more * self.steps_per_epoch
         self._fresh = earlier.fresh if earlier.fresh.any() else None
-        self._annealed = range(self.step, self.total)
+        for group in self.optimizer.param_groups:
+            group["lr"] = GENTLER * self.plan.learning_rate
         return True
 
     def advance(self) -> float:
@@ -106,9 +107,7 @@ class GradientFitting(Fitting):
             stops = self._stops(epoch)
             ends = [stop - self.step + within for stop in stops]
             chunks = self.sampler.chunks(epoch, self.plan.batch_size, within, ends)
-            for stop, chunk in zip(stops, chunks, strict=True):
-                self._anneal()
-                self.step = stop
+            for self.step, chunk in zip(stops, chunks, strict=True):
                 self._remember(self._steps.run(chunk))
                 if self.step % self.steps_per_epoch == 0:
                     self._end_epoch()
@@ -121,13 +120,6 @@ class GradientFitting(Fitting):
                     if not self._history.mean_loss < MOST_LOSS:
                         raise self._diverged(self.step, self._history.mean_loss)
                     yield loss
-
-    def _anneal(self) -> None:
-        """Where a training goes on from earlier vectors, let its steps become smaller and smaller."""
-        if self._annealed:
-            left = (self._annealed.stop - self.step) / len(self._annealed)
-            for group in self.optimizer.param_groups:
-                group["lr"] = left * self.plan.learning_rate
 
     def _stops(self, epoch: int) -> list[int]:
         """The steps of the rest of an epoch after which something is to be done, and some between."""
