@@ -38,6 +38,7 @@ from recsieve.data.splitting import split_interactions
 
 ROOT = Path(__file__).parents[1]
 RESULT, CACHE = ROOT / "benchmarks" / "results" / "serving.json", ROOT / "build" / "bench"
+TOGETHER = (1, 5, 500)  # users in a request; of five, several requests that wait are ranked for at once
 CONNECTIONS, FACTORS, TOKEN = (1, 8, 64), 64, "a-token-of-benchmarks"
 RELOAD_EVERY, KILLS_EVERY, SETTLED, RELOAD_EVERY_FUZZED = 2_000, 50, 10_000, 200  # requests
 
@@ -138,7 +139,7 @@ def _ask(port: int, path: str, body: Any, raw: str | None = None, token: str = "
 
 
 def lists_alike(shape: str) -> dict[str, Any]:
-    """Every list over HTTP, asked for alone and together with others, beside those of `recsieve recommend`."""
+    """Every list over HTTP, asked for alone and with others, by eight at once, beside those of `recsieve recommend`."""
     run = run_of(shape)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "lists.parquet"
@@ -147,11 +148,13 @@ def lists_alike(shape: str) -> dict[str, Any]:
         expected = pl.read_parquet(out)
     lists = {user: rows["item"].to_list() for (user,), rows in expected.group_by("user", maintain_order=True)}
     users, differing = list(lists), set[Any]()
-    with running("recsieve", "serve", str(run), "--port", "0") as (_, port):
-        for together in (1, 500):
-            for first in range(0, len(users), together):
-                found = _ask(port, "/recommend", {"users": users[first : first + together], "k": 10})[1]["lists"]
-                differing |= {one["user"] for one in found if [i["item"] for i in one["items"]] != lists[one["user"]]}
+    with running("recsieve", "serve", str(run), "--port", "0") as (_, port), ThreadPoolExecutor(8) as clients:
+        asked = [users[first : first + n] for n in TOGETHER for first in range(0, len(users), n)]
+        for status, answer in clients.map(lambda some: _ask(port, "/recommend", {"users": some, "k": 10}), asked):
+            assert status == 200, answer
+            differing |= {
+                one["user"] for one in answer["lists"] if [item["item"] for item in one["items"]] != lists[one["user"]]
+            }
     return {"users": len(users), "differing": len(differing)}
 
 
