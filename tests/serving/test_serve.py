@@ -102,7 +102,7 @@ def test_a_category_can_be_limited(service, recommenders):
     _, found, _ = service.ask("POST", "/recommend", asked)
     expected = recommenders[0].recommend(["u1", "u2"], k=4, categories=categories, per_category=1)
     assert {e["user"]: [item["item"] for item in e["items"]] for e in found["lists"]} == lists_in(expected)
-    assert found["notes"] == ["2 of 2 lists are shorter than 4: no more items are left for them."]
+    assert found["notes"] == ["2 of 2 lists are shorter than 4: there are not enough items for them."]
     status, found, _ = service.ask("POST", "/recommend", {"users": ["u1"], "per_category": 1})
     assert (status, "give both" in found["error"]) == (400, True)
 
