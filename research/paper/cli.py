@@ -166,6 +166,7 @@ def ml100k(
     ),
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each strategy.")] = 3,
     models: Annotated[str, typer.Option(help="Several with commas.")] = "gmf,neumf,cdae,lightgcn",
+    epochs: Annotated[int | None, typer.Option(min=1, help="At most so many. [50; LightGCN 300]")] = None,
     result: Annotated[
         Path | None, typer.Option(help="Also write the numbers to this JSON file; cells of other models stay in it.")
     ] = None,
@@ -176,7 +177,7 @@ def ml100k(
     from research.paper.ml100k import METRICS, add_cells, model_names, reproduce
 
     with task_progress() as progress:
-        cells = reproduce(data, out, seeds, model_names(models), progress)
+        cells = reproduce(data, out, seeds, model_names(models), progress, epochs)
     rows = [
         (
             cell["model"],
@@ -187,4 +188,5 @@ def ml100k(
     ]
     show(rows_table(("model", "strategy", *METRICS), rows, title="ours (published)"))
     if result is not None:
-        add_cells(result, f"recsieve paper ml-100k {data} --seeds {seeds}", cells)
+        own = f" --models {models} --epochs {epochs}" if epochs else ""
+        add_cells(result, f"recsieve paper ml-100k {data} --seeds {seeds}{own}", cells)

@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.paper.ml100k import PUBLISHED, cells, read_protocol_split
+from recsieve.sampling import Sampler
+from research.paper.ml100k import PUBLISHED, STEPS_PER_EPOCH, cells, read_protocol_split
 
 RESULT = Path(__file__).parents[3] / "paper" / "results" / "ml-100k.json"
 # The smallest seed deviation of Recall@20 that the study reports; ours is taken where it is larger.
@@ -21,6 +22,7 @@ def test_the_split_is_taken_as_it_stands(shared_data):
     split = read_protocol_split(shared_data("ml-100k/evaldenoising_split"))
     assert (len(split.train), len(split.validation), len(split.test)) == (79_619, 9_901, 3_594)
     assert split.train.n_items == 1_611  # item ids from 0 to the largest in training
+    assert Sampler(split.train, seed=0, negatives=1, layout="joint").steps_per_epoch(1_024) == STEPS_PER_EPOCH
     overlap = np.intersect1d(
         *(part.users.astype(np.int64) * 2000 + part.items for part in (split.validation, split.test))
     )
