@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import describe_machine
-from benchmarks.rivals import Fit, Options, Rival, rivals_of
+from benchmarks.rivals import MANY_FACTORS, Fit, Options, Rival, rivals_of
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.evaluation import evaluate
@@ -51,9 +51,10 @@ def grids(train: Interactions) -> dict[str, tuple[str, Sequence[Options]]]:
     """By row: the name of our model, and what it tries."""
     usual = len(train) / train.n_items  # the mean item's interactions
     multiples = (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20) if train.n_items <= FEW_ITEMS else (0.5, 1, 1.5, 5)
+    ials = MODELS["ials"].grid(train)
     return {
         "EASE": ("ease", [{"l2": float(f"{times * usual:.3g}")} for times in multiples]),
-        "iALS": ("ials", MODELS["ials"].grid(train)),
+        "iALS": ("ials", [*ials, *(one | {"factors": MANY_FACTORS} for one in ials)]),
         "item neighbours, BM25": ("itemknn", [{"neighbours": n} for n in NEIGHBOURS]),
         "item neighbours, cosine": ("itemknn", [{"similarity": "cosine", "neighbours": n} for n in NEIGHBOURS]),
         "RP3β": ("rp3beta", [{"alpha": a, "beta": b} for a in (0.6, 0.8) for b in (0.3, 0.5)]),

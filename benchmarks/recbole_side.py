@@ -122,7 +122,7 @@ def fit(folder: str, name: str, out: str, work: str, epochs: int, rate: float, s
         if (epoch + 1) % EPOCHS_BETWEEN == 0:
             for kind, table in zip(("user", "item"), vectors(model, name), strict=True):
                 ordered = np.zeros((counts[kind], table.shape[1]), np.float32)
-                ordered[places[kind]] = table[1:].numpy()  # 0 is for padding
+                ordered[places[kind]] = table[1:].detach().numpy()  # 0 is for padding
                 kept[kind].append(ordered)
     np.savez(out, users=np.stack(kept["user"]), items=np.stack(kept["item"]))
 

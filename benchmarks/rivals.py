@@ -23,6 +23,7 @@ from recsieve.models import IALS, Scorer
 from recsieve.models.scorer import Factors
 
 SWEEPS = 16
+MANY_FACTORS = 512  # of iALS, beside those that suit the size of the data
 THREADS = torch.get_num_threads()
 Options = Mapping[str, Any]
 Fit = Callable[[Split, Options, int], Scorer]
@@ -64,11 +65,15 @@ class Matrix(Scorer):
 
 def rivals_of(what: str, train: Interactions, chosen: Options) -> list[Rival]:
     """The rivals of a row. The plain formulas take the options that ours chose: they are to give the same."""
-    factors = IALS().settled(train).factors
-    als = [{"factors": factors, "regularization": r, "alpha": 10.0} for r in (3.0, 10.0, 30.0, 100.0)]
-    als += [{"factors": factors, "regularization": r, "alpha": 3.0} for r in (10.0, 30.0)]
+    strengths = [{"regularization": r, "alpha": 10.0} for r in (3.0, 10.0, 30.0, 100.0)]
+    strengths += [{"regularization": r, "alpha": 3.0} for r in (10.0, 30.0)]
+    als = [one | {"factors": n} for n in (IALS().settled(train).factors, MANY_FACTORS) for one in strengths]
     neighbours = [{"K": n} for n in (50, 100, 200)]
-    bpr = [{"learning_rate": rate, "regularization": 0.01, "iterations": 100} for rate in (0.01, 0.05)]
+    bpr = [
+        {"learning_rate": rate, "regularization": strength, "iterations": n}
+        for rate, n in ((0.01, 30), (0.01, 100), (0.003, 300))
+        for strength in (0.01, 0.03)
+    ]
     recbole = [{"learning_rate": 5e-3, "epochs": 60}]
     return {
         "EASE": [Rival("NumPy", numpy_ease, [chosen])],

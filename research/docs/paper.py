@@ -118,8 +118,8 @@ Notes:
   one sampled negative for each positive, and batches by user.
 """
 
-LIGHTGCN = """- LightGCN has no L2 and is validated after every tenth epoch, because the study's code has no L2 and tests
-  LightGCN only then. As far as we know, the study trained at most 50 epochs. With 50 epochs we do not reach its
+LIGHTGCN = """- LightGCN has no L2 and is validated after every tenth epoch, because the study's code has no L2 and
+  tests LightGCN only then. As far as we know, the study trained at most 50 epochs. With 50 epochs we do not reach its
   numbers: R@20 is {after}, and {last} of {runs} runs select the last epoch, so the validation loss still falls
   (`{command}`).
   So we train {epochs} epochs, and reach all three results. This length is our assumption, not a published setting: we
