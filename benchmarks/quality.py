@@ -24,7 +24,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.evaluation import evaluate
 from recsieve.experiments.config import read_config
-from recsieve.experiments.study import load_split
+from recsieve.experiments.study import require_split
 from recsieve.models import MODELS, Scorer
 from recsieve.recommender import Recommender
 
@@ -101,7 +101,7 @@ def main() -> None:
     found["command"] = "python -m benchmarks.quality benchmarks/results/quality.json findings/*.toml"
     for path in options.configs:
         config = read_config(path)
-        split = load_split(config.data, None, ("train", "validation", "test"), "models are compared")
+        split = require_split(config.data, None, ("train", "validation", "test"), "models are compared")
         rows = found["data"].setdefault(path.stem, {})
         for what in grids(split.train):
             if what in rows or what not in (options.only or [what]):
