@@ -22,4 +22,4 @@ Progress = Callable[[Advanced], None]
 
 
 def unheard(event: object) -> None:
-    """For whoever tells nobody."""
+    """A progress callback that does nothing."""

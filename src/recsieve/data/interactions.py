@@ -81,8 +81,8 @@ class CSR:
 class Interactions:
     """Immutable columns of interactions; `user_ids[code]` and `item_ids[code]` are the user's own ids.
 
-    The id tables may hold more users and items than occur here: the parts of a split share them. Where a group of
-    processes shares the interactions out, these are all of some users, and `rows` says where they stand among all.
+    The id tables may hold more users and items than occur here: the parts of a split share them. If several processes
+    share the interactions, each has all interactions of some users, and `rows` has their positions among all.
     """
 
     users: NDArray[np.int32]

@@ -19,10 +19,10 @@ from recsieve.errors import ConfigError
 
 @dataclass
 class FineTuning:
-    """Train on all interactions with T-CE, and after `phase_epochs` go on with known true positives alone.
+    """Train on all interactions with T-CE, and after `phase_epochs` on known true positives only.
 
-    As the journal extension of the paper does. `max_drop_rate=0` makes the first phase plain. `known` is the share of
-    the known true positives that it may know, drawn at random: less than all is for experiments.
+    As the journal extension of the paper does. `max_drop_rate=0` makes the first phase plain. `known` is the random
+    share of the known true positives to use; less than all is for experiments.
     """
 
     uses_clean_labels: ClassVar[bool] = True
@@ -92,6 +92,6 @@ class FineTuning:
 
 @dataclass
 class WarmUp(FineTuning):
-    """Train on known true positives alone, and after `phase_epochs` go on with all interactions and T-CE."""
+    """Train on known true positives only, and after `phase_epochs` on all interactions with T-CE."""
 
     known_first: ClassVar[bool] = True

@@ -15,7 +15,7 @@ from recsieve.errors import ConfigError
 
 @dataclass(frozen=True)
 class NegativeFeedback:
-    """Weigh true positives, false positives and non-interactions apart (NR; Wen et al., 2019).
+    """Give true positives, false positives and negatives different weights (NR; Wen et al., 2019).
 
     A false positive comes with the label 0, as a non-interaction does; `ids` tell them apart. True positives weigh 1.
     Neither paper gives the weights. A regretted interaction still tells what somebody is interested in: at a weight of

@@ -15,8 +15,8 @@ from recsieve.denoisers.schedule import DropSchedule
 class RandomDrop(DropSchedule):
     """Drop observed interactions at random, at the rate and ramp of T-CE, others in each step.
 
-    The choice is a hash of `seed`, step and the interaction's id (its place in the batch where ids are not given), so
-    a resumed training goes on with the same bits.
+    The choice is a hash of `seed`, step and the interaction's id (its place in the batch where ids are not given), so a
+    resumed training gives the same result to the bit.
     """
 
     _: KW_ONLY

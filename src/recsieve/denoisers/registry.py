@@ -61,7 +61,7 @@ def denoiser_options(strategy: type) -> list[str]:
 
 
 def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> Denoiser:
-    """Make a strategy, translating a person's terms into the paper's.
+    """Make a strategy, translating options into those of the paper.
 
     `ramp_epochs` stands for `ramp_steps`, and `drop_positives`, a share of the positives, for `max_drop_rate`, a share
     of the whole batch with its negatives.

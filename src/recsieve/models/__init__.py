@@ -39,12 +39,12 @@ MODELS: Registry[type[Model] | type[Learner]] = Registry(
 
 
 def fits_itself(name: str) -> bool:
-    """Whether a model has a way of its own to be fitted, and no use for a learning rate and an objective."""
+    """Whether a model has its own fitting method, without a learning rate and an objective."""
     return not issubclass(MODELS[name], Model)
 
 
 def fits_memory(name: str, n_items: int) -> bool:
-    """Whether a model of so many items may be tried; one that says nothing of its memory may."""
+    """Whether a model fits into memory with this many items; models that do not say count as fitting."""
     needed = getattr(MODELS[name], "memory", None)
     return needed is None or needed(n_items) <= free_memory()
 

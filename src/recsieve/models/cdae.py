@@ -30,7 +30,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
 
 
 class CDAE(Model):
-    """Encodes a user's corrupted profile and a vector of their own, decodes the asked-for items (Wu et al., 2016).
+    """Encodes a user's corrupted profile and user vector, and decodes the requested items (Wu et al., 2016).
 
     In training each item of a profile is left out with the probability `corruption`, and the rest is scaled up so
     that the sum keeps its mean. A re-implementation: the paper gives only the hidden size.

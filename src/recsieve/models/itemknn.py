@@ -29,8 +29,8 @@ SIMILARITIES = ("cosine", "bm25")
 class ItemKNN(Solved):
     """The score of an item is the sum of its similarities with those of its nearest `neighbours` that a user has.
 
-    The similarity is the cosine of the items' columns of weights, as they are ("cosine") or weighed as words in
-    documents ("bm25"), so that popular items and users who have a lot count less. 0 neighbours are all.
+    The similarity is the cosine of the items' columns of weights, unchanged ("cosine") or weighted like words in
+    documents ("bm25"), so that popular items and active users count less. 0 neighbours means all.
     """
 
     search_space: ClassVar[SearchSpace] = {"neighbours": Range(10, 1_000, whole=True), "similarity": SIMILARITIES}

@@ -22,7 +22,7 @@ from recsieve.models.scorer import Scorer
 
 @dataclass(frozen=True)
 class Run:
-    """What a fitting is told beside the data."""
+    """The settings of a fit apart from the data."""
 
     seed: int
     make_denoiser: Callable[[Context], Denoiser]
@@ -44,8 +44,8 @@ class Earlier(NamedTuple):
 class Fitting(ABC):
     """A model that is being fitted: `advance()` until `step` is `total`.
 
-    `state_dict()` is all it takes to go on elsewhere, with the same numbers as if it had never been stopped. A fitting
-    of one step has none: it is computed again.
+    `state_dict()` has everything to continue elsewhere, with the same results as without a stop. A fitting of one step
+    has none: it is computed again.
     """
 
     step: int = 0

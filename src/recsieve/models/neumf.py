@@ -20,7 +20,7 @@ _USERS, _ITEMS = 4, 512
 
 
 class NeuMF(Model):
-    """GMF beside a multi-layer perceptron, joined in one output layer, trained end to end (He et al., 2017).
+    """GMF and a multi-layer perceptron with a joint output layer, trained end to end (He et al., 2017).
 
     The perceptron has embeddings of four times the factors and three layers that halve each time
     (256→128→64→32 for 32 factors).

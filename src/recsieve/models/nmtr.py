@@ -18,11 +18,11 @@ CASCADES = ("logit", "probability")
 
 
 class NMTR(Model):
-    """Predicts clicks, and from that prediction satisfaction, over shared vectors (Gao et al., 2019).
+    """Predicts clicks, and satisfaction from that prediction, with shared embeddings (Gao et al., 2019).
 
-    Each task has an output layer of its own over the product of the user's and the item's vector, as in GMF. What the
-    click passes on is its `logit` or its `probability`. Items are ranked by satisfaction, the last task.
-    `satisfaction_share` is what the loss of satisfaction counts in training; the rest is the loss of clicks.
+    Each task has its own output layer over the product of the user's and the item's vector, as in GMF. What the click
+    passes on is its `logit` or its `probability`. Items are ranked by satisfaction, the last task. `satisfaction_share`
+    is what the loss of satisfaction counts in training; the rest is the loss of clicks.
     """
 
     uses_noise_labels = True

@@ -216,7 +216,7 @@ def _known(ids: list[str], items: IdIndex, unknown: dict[str, None]) -> np.ndarr
 
 
 def texts(ids: Any) -> list[str]:
-    """Ids as they were given, as text; one that stands alone is one id, not its characters."""
+    """Ids as text; a single text is one id, not its characters."""
     several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
     return [str(one) for one in several]
 

@@ -14,7 +14,7 @@ RULES = {"rating": "rating < 3", "dwell_seconds": "dwell_seconds < 10"}
 
 @dataclass(frozen=True)
 class Lures:
-    """What makes people click, beside chance."""
+    """What makes people click, apart from chance."""
 
     taste: float  # how much they look for the topics they like
     promise: float  # how far headlines promise more than the item holds

@@ -19,7 +19,7 @@ Save = Callable[[dict[str, Any]], None]
 
 
 class Driver:
-    """Runs a fitting to its end, or until validation no longer improves; `state_dict()` is all it takes to go on."""
+    """Runs a fit to its end, or until validation no longer improves; `state_dict()` has everything to continue."""
 
     def __init__(
         self,
