@@ -10,7 +10,7 @@ from research.paper.reports.registry import REPORTS
 from research.paper.reports.report import Figure, Report, Table, percent, write_report
 
 RESULTS = Path(__file__).parents[3] / "paper" / "results"
-FILES = [path for path in sorted(RESULTS.rglob("*.json")) if path.name != "ml-100k.json"]
+FILES = [path for path in sorted(RESULTS.rglob("*.json")) if not path.name.startswith("ml-100k")]
 
 
 def name_of(path: Path) -> str:

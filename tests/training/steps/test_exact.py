@@ -84,5 +84,5 @@ def test_a_group_makes_exact_steps_and_so_does_one_rank_of_torchrun(small_data):
     assert isinstance(make_stepper(model, loss, 1e-3, "auto", Communicator(launched=True))[0], ExactStep)
     assert isinstance(make_stepper(model, loss, 1e-3, "lazy", Communicator(launched=True))[0], AutogradStep)
     assert isinstance(make_stepper(model, loss, 1e-3, "auto")[0], AutogradStep)
-    with pytest.raises(ConfigError, match="engine is 'fused', but all ranks of a group"):
+    with pytest.raises(ConfigError, match="engine is 'fused', but all ranks must make the same steps"):
         make_stepper(model, loss, 1e-3, "fused", Communicator(1, 2))
