@@ -38,7 +38,7 @@ def main(old: Path, out: Path, shape: str, comparisons: list[str]) -> None:
     cache = ROOT / "build" / "two-versions"
     for comparison in comparisons:
         pairs = [[measured(tree, shape, comparison, cache) for tree in (old, ROOT)] for _ in range(TIMES)]
-        before, now = ([round(pair[side], 4) for pair in pairs] for side in (0, 1))
+        before, now = ([float(f"{pair[side]:.4g}") for pair in pairs] for side in (0, 1))
         ratio = round(median(before) / median(now), 3)
         result["rows"].append({"shape": shape, "what": comparison, "old": before, "new": now, "times_as_fast": ratio})
         print(json.dumps(result["rows"][-1]), flush=True)
