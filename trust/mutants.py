@@ -20,7 +20,6 @@ from importlib.abc import MetaPathFinder, SourceLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import libcst as cst
@@ -170,13 +169,10 @@ def _known_of(file: str, known: dict[str, Any], possible: int) -> dict[str, Any]
 
 
 def _left(files: dict[str, dict[str, Any]]) -> list[tuple[str, int]]:
-    """What survived so far, then what was not tried, in an order drawn once: the first of each file are the known."""
+    """What survived so far, then what was not tried, all files at an even pace: of each, the first ones are known."""
     again = [(file, line["number"]) for file, one in files.items() for line in one["survivors"]]
     new = [(file, number) for file, one in files.items() for number in range(one["mutants"], one["possible"])]
-    turns = {key: Random(f"{key}").random() for key in new}
-    in_turn = sorted(new, key=lambda key: turns[key])
-    by_file = {file: iter(sorted(number for of, number in new if of == file)) for file in files}
-    return again + [(file, next(by_file[file])) for file, _ in in_turn]
+    return again + sorted(new, key=lambda key: key[1] / files[key[0]]["possible"])
 
 
 def _count(one: dict[str, Any], number: int, mutant: Mutant, noticed: bool) -> None:
