@@ -48,8 +48,7 @@ def audit_page(results: Mapping[str, Result], coverage: Result, checks: Result) 
         "pairs merged, means of 3 seeds). *Precision* is the share of noise among the tenth with the highest scores. "
         "It is compared with everything that T-CE drops with the paper's ε_max = 0.2 (two fifths of the positives), "
         "with the tenth that T-CE drops most often when it drops a tenth (*T-CE as a ranking*), with the tenth with "
-        "the largest loss in plain training, and with the tenth with the least popular items.\n\n"
-        "These figures were measured without the further evidence described above.",
+        "the largest loss in plain training, and with the tenth with the least popular items.",
         "### Precision",
         _precision_table(results),
         "### ROC AUC and average precision",
