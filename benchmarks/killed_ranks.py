@@ -25,7 +25,10 @@ from benchmarks.ranks import make_log
 from recsieve.storage.run_folder import RunFolder
 
 RANKS = 2
-OPTIONS = "--epochs 60 --patience 60 --batch-size 64 --checkpoint-every 20 --factors 8 --denoiser truncated --json"
+OPTIONS = (
+    "--model gmf --epochs 60 --patience 60 --batch-size 64 --checkpoint-every 20 --factors 8 --denoiser truncated "
+    "--json"
+)
 
 
 def start(log: Path, out: Path, max_restarts: int) -> subprocess.Popen[str]:

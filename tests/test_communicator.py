@@ -17,7 +17,7 @@ def test_one_rank_of_torchrun_is_alone_and_listens_nowhere(monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "test")
     monkeypatch.setenv("WORLD_SIZE", "1")
     with join() as group:
-        assert group == Communicator(launched=True)
+        assert group == SINGLE_PROCESS
         assert not torch.distributed.is_initialized()
 
 
@@ -42,6 +42,13 @@ def test_ranks_gather_what_each_has_even_if_that_is_nothing(in_ranks):
         assert joined.tolist() == [0, 1, 0, 1, 2, 3]
         assert total.tolist() == [3, 3]
         assert first == b"0"
+
+
+def test_a_value_comes_to_the_rank_that_it_is_for_in_the_order_of_those_that_sent_it(in_ranks):
+    def work(group: Communicator):
+        return group.send(10 * group.rank + np.arange(4), np.array([2, 0, 2, group.rank]))
+
+    assert [values.tolist() for values in in_ranks(3, work)] == [[1, 3, 11, 21], [13], [0, 2, 10, 12, 20, 22, 23]]
 
 
 def test_what_goes_wrong_between_ranks_is_one_line(monkeypatch):

@@ -11,7 +11,7 @@ import re
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -35,7 +35,6 @@ class Communicator:
 
     rank: int = 0
     size: int = 1
-    launched: bool = False  # one rank alone, but by torchrun: what it does shall be what any number of ranks does
 
     @property
     def is_first(self) -> bool:
@@ -78,6 +77,37 @@ class Communicator:
 
             with self.collective():
                 dist.all_reduce(tensor)
+
+    def exchange_parts(self, parts: Sequence[Tensor]) -> None:
+        """Fill in the parts of a table that the other ranks have, each its own; nothing is copied on the way."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            with self.collective():
+                for under_way in [dist.broadcast(part, rank, async_op=True) for rank, part in enumerate(parts)]:
+                    under_way.wait()
+
+    def all_to_all(self, rows: Tensor, counts: list[int]) -> Tensor:
+        """The rows that all ranks have for this one; the first `counts[0]` of its own are for rank 0, and so on."""
+        if self.size == 1:
+            return rows
+        import torch
+        import torch.distributed as dist
+
+        arriving = [int(of_rank[self.rank]) for of_rank in self.all_gather(torch.tensor(counts))]
+        received = rows.new_empty((sum(arriving), *rows.shape[1:]))
+        with self.collective():
+            dist.all_to_all_single(received, rows.contiguous(), arriving, counts)
+        return received
+
+    def send(self, values: NDArray[Number], receivers: NDArray[np.integer]) -> NDArray[Number]:
+        """The values that all ranks have for this one, given the rank that each of its own is for."""
+        if self.size == 1:
+            return values
+        import torch
+
+        order, counts = np.argsort(receivers, kind="stable"), np.bincount(receivers, minlength=self.size)
+        return self.all_to_all(torch.from_numpy(values[order]), counts.tolist()).numpy()
 
     def all_gather_arrays(self, values: NDArray[Number]) -> list[NDArray[Number]]:
         """What each rank gives, in their order, as arrays."""
@@ -183,7 +213,7 @@ def current() -> Communicator:
 def join() -> Iterator[Communicator]:
     """Join the processes that torchrun has started together with this one; alone where it has not."""
     if "TORCHELASTIC_RUN_ID" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
-        yield Communicator(launched="TORCHELASTIC_RUN_ID" in os.environ)
+        yield SINGLE_PROCESS
         return
     import torch.distributed as dist
 
@@ -224,11 +254,18 @@ def _stay_on_the_way_to(address: str) -> None:
         os.environ["GLOO_SOCKET_IFNAME"] = interface
 
 
+def address_towards(address: str) -> str:
+    """The address of this host that a packet to another would come from."""
+    family, kind, _, _, place = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(place)  # sends nothing
+        return str(probe.getsockname()[0])
+
+
 def _interface_towards(address: str) -> str | None:
     """The name of the interface with the address that a packet there would come from; None where that is not known."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((address, 9))  # sends nothing
-        own = probe.getsockname()[0]
+        own = address_towards(address)
         return next((name for _, name in socket.if_nameindex() if _address_of(name, probe) == own), None)
     return None
 

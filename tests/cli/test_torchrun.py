@@ -83,6 +83,33 @@ def test_a_rank_that_cannot_read_its_part_stops_all_with_one_line_each(parts, tm
     assert "rank 0 has lost the connection to the others" in errors[0][-1]
 
 
+@pytest.mark.parametrize(
+    "model",
+    [["ials", "--denoiser", "reweighted", "--factors", 4, "--patience", 2], ["ease"], ["itemknn"]],
+    ids=lambda words: words[0],
+)
+def test_the_run_folder_of_a_model_that_is_solved_on_two_ranks_is_that_of_one_process(
+    model, parts, tmp_path, start_ranks, recsieve
+):
+    words = ["train", parts, "--json", "--model", *model, "--out"]
+    ranks = start_ranks([["recsieve", *words, tmp_path / "ranks"]] * 2)
+    said = [rank.communicate(timeout=500) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert said[1][0] == ""  # the first rank says it
+    assert recsieve(*words, tmp_path / "alone").code == 0
+    assert results(tmp_path / "ranks") == pytest.approx(results(tmp_path / "alone"), abs=1e-6)
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("alone", "ranks"))
+    for name, weights in one.items():
+        if name not in ("users", "items") or model[0] != "ials":  # vectors may have another sign, their products not
+            np.testing.assert_allclose(other[name], weights, rtol=1e-4, atol=1e-6, err_msg=name)
+    evaluated = json.loads(recsieve("evaluate", tmp_path / "ranks", "--json").out)
+    assert evaluated == json.loads((tmp_path / "ranks" / "metrics.json").read_text())["test"]
+    of_ranks, of_one = (
+        json.loads(recsieve("recommend", tmp_path / name, "--user", 7, "--json").out) for name in ("ranks", "alone")
+    )
+    assert [row["item"] for row in of_ranks] == [row["item"] for row in of_one]
+
+
 @pytest.fixture
 def two_hosts():
     """The words that lead into two network namespaces with addresses of their own, and these addresses."""

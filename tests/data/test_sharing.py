@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from recsieve.data.interactions import COLUMNS
 from recsieve.data.loading import load_split
-from recsieve.data.sharing import in_order, nth_smallest, renumbered, share_out, unique_ids
+from recsieve.data.sharing import balanced_cuts, in_order, nth_smallest, renumbered, share_out, unique_ids
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DataError
 from recsieve.storage.run_folder import PARTS, RunFolder
@@ -168,3 +168,11 @@ def test_ranks_that_do_not_have_the_same_files_are_told(parts, in_ranks, tmp_pat
     (tmp_path / "part.parquet").write_bytes(next(parts.iterdir()).read_bytes())
     with pytest.raises(DataError, match="were shared out to the ranks: give every host the same files"):
         in_ranks(2, lambda group: load_split([parts, tmp_path][group.rank], group=group))
+
+
+@pytest.mark.parametrize(
+    ("work", "n_ranges", "cuts"),
+    [([1, 1, 1, 1], 2, [0, 2, 4]), ([6, 1, 1, 1, 1, 2], 2, [0, 1, 6]), ([1], 3, [0, 0, 1, 1]), ([], 2, [0, 0, 0])],
+)
+def test_consecutive_ranges_have_about_the_same_work(work, n_ranges, cuts):
+    assert balanced_cuts(np.array(work, float), n_ranges).tolist() == cuts

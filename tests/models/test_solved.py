@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from recsieve.communicator import Communicator
+from recsieve.data.sharing import share_out
 from recsieve.denoisers import KeepAll, NegativeFeedback, Truncated
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.models.ease import EASE
@@ -112,10 +113,48 @@ def test_the_number_of_threads_changes_no_bit(learner, fit, weighted):
     assert torch.equal(*scores)
 
 
+class OfOneProcess(Popularity):
+    on_ranks = False
+
+
+def test_a_model_that_does_not_say_that_it_works_on_ranks_is_refused_there(split):
+    with pytest.raises(ConfigError, match="OfOneProcess is fitted by one process, but 2 were started"):
+        OfOneProcess().begin(split, Run(0, lambda context: KeepAll(), Communicator(0, 2)))
+
+
 @each
-def test_several_processes_are_refused(learner, split):
-    with pytest.raises(ConfigError, match="fitted by one process, but 2 were started"):
-        learner.begin(split, Run(0, lambda context: KeepAll(), Communicator(0, 2)))
+@pytest.mark.parametrize("n_ranks", [2, 3])
+@pytest.mark.parametrize("weights", [False, True])
+def test_ranks_give_the_scores_of_one_process_each_for_its_own_users(
+    learner, n_ranks, weights, fit, weighted, in_ranks
+):
+    data = weighted(40, 25)
+    data = data if weights else replace(data, weight=None)
+
+    def work(group):
+        train = share_out(data, group)
+        scores = all_scores(fit(learner, train))
+        return scores[np.unique(train.users)], np.unique(train.users)
+
+    alone = all_scores(fit(learner, data))
+    for scores, users in in_ranks(n_ranks, work):
+        torch.testing.assert_close(scores, alone[users], rtol=1e-4, atol=1e-6)
+        for own, of_one in zip(scores, alone[users], strict=True):
+            assert own.topk(5).indices.tolist() == of_one.topk(5).indices.tolist()
+
+
+@each
+def test_all_ranks_have_the_same_state(learner, fit, weighted, in_ranks):
+    states = in_ranks(3, lambda group: fit(learner, share_out(weighted(40, 25), group)).state_dict())
+    for state in states[1:]:
+        assert all(torch.equal(state[name], tensor) for name, tensor in states[0].items())
+
+
+@pytest.mark.parametrize("learner", [LEARNERS["cosine"], LEARNERS["all neighbours"], LEARNERS["rp3beta"]])
+def test_neighbours_found_on_ranks_are_those_of_one_process_to_the_bit(learner, fit, weighted, in_ranks):
+    alone = fit(learner, weighted(3, 25)).state_dict()  # with fewer users than ranks
+    for state in in_ranks(4, lambda group: fit(learner, share_out(weighted(3, 25), group)).state_dict()):
+        assert all(torch.equal(state[name], tensor) for name, tensor in alone.items())
 
 
 @each

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from recsieve.communicator import SINGLE_PROCESS, Communicator
+from recsieve.communicator import SINGLE_PROCESS, Communicator, Number
 from recsieve.data.codes import count, merged_values, values_by_code
 from recsieve.errors import DataError
 
@@ -110,6 +110,14 @@ class Interactions:
     def all_reduce_length(self) -> int:
         """The number of interactions on all ranks, each of which has to ask."""
         return self.group.total(len(self))
+
+    def all_gather_values(self, values: NDArray[Number]) -> NDArray[Number]:
+        """What belongs to the interactions of all ranks, in their order, given what belongs to those here."""
+        if self.rows is None:
+            return values
+        ordered = np.empty(self.all_reduce_length(), values.dtype)
+        ordered[self.group.all_gather_joined(self.rows)] = self.group.all_gather_joined(values)
+        return ordered
 
     def index_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where interactions that are held here stand here, given where they stand among all; −1 stays."""

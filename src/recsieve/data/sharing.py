@@ -57,6 +57,12 @@ def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generi
         yield data.group.all_gather_joined(column[low:high])[order]
 
 
+def balanced_cuts(work: NDArray[np.floating], n_ranges: int) -> NDArray[np.int64]:
+    """Where consecutive ranges of rows begin and end that have about the same work, given that of each row."""
+    inner = np.searchsorted(np.cumsum(work) - work / 2, work.sum() * np.arange(1, n_ranges) / n_ranges)
+    return np.concatenate([[0], inner, [len(work)]])
+
+
 def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Communicator) -> NDArray[np.int64]:
     """The n-th smallest of the numbers of all ranks, from 1, for several n; found by halving, so that none is sent."""
     if group.size == 1:

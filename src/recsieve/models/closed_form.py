@@ -42,6 +42,7 @@ class Solved(ABC):
     """A learner that solves its model in one step, and learns nothing from losses that a strategy could weigh."""
 
     uses_seed: ClassVar[bool] = False
+    on_ranks: ClassVar[bool] = False  # whether `solve` also works where ranks share the interactions
 
     @abstractmethod
     def solve(self, train: Interactions) -> Scorer:
@@ -52,11 +53,21 @@ class Solved(ABC):
         """The fitted model from its state, which comes from a file: what indexes memory is checked."""
 
     def begin(self, split: Split, run: Run) -> ClosedForm:
-        require_one_process(run, type(self).__name__)
+        if not self.on_ranks:
+            require_one_process(run, type(self).__name__)
         return ClosedForm(lambda: self.solve(split.train))
 
     def accepts(self, denoiser: type) -> bool:
         return denoiser is KeepAll
+
+
+def of_all_ranks(train: Interactions) -> Interactions:
+    """The interactions of all ranks, in the order that one process has them, with no more than their weights."""
+    if train.group.size == 1:
+        return train
+    users, items = train.all_gather_values(train.users), train.all_gather_values(train.items)
+    weight = None if train.weight is None else train.all_gather_values(train.weight)
+    return Interactions(users, items, train.user_ids, train.item_ids, weight=weight)
 
 
 def observed_weights(train: Interactions) -> csr_array:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError
@@ -37,6 +38,7 @@ class EASE(Solved):
     still tells what somebody likes. It takes items² × 8 bytes, and half as much more with weights on targets.
     """
 
+    on_ranks: ClassVar[bool] = True
     search_space: ClassVar[SearchSpace] = {"l2": Range(5, 5_000)}
     weight_options: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"weights": "targets"})
 
@@ -71,12 +73,12 @@ class EASE(Solved):
 
     def solve(self, train: Interactions) -> DenseItemScorer:
         """The weights of all items for all items, and the profiles that they are applied to."""
-        weights = self._weights(train)
-        on_targets = self.weights == "targets" and bool((weights.data != 1).any())
+        weights, group = self._weights(train), train.group
+        on_targets = self.weights == "targets" and group.any(bool((weights.data != 1).any()))
         _require_memory(train.n_items, copies=3 if on_targets else 2)
         profiles = _mapped(weights, _PROFILES[self.weights])
-        l2 = default_l2(profiles) if self.l2 is None else self.l2
-        solved = _solve_targets(profiles, weights, l2) if on_targets else _solve(profiles, l2)
+        l2 = default_l2(profiles, group) if self.l2 is None else self.l2
+        solved = _solve_targets(profiles, weights, l2, group) if on_targets else _solve(profiles, l2, group)
         return DenseItemScorer("EASE", weights, torch.from_numpy(solved), _PROFILES[self.weights])
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> DenseItemScorer:
@@ -91,42 +93,43 @@ def _rounded(l2: float) -> float:
     return float(f"{l2:.2g}")
 
 
-def default_l2(profiles: csr_array) -> float:
+def default_l2(profiles: csr_array, group: Communicator = SINGLE_PROCESS) -> float:
     """Five times the mean of the Gram matrix's diagonal: of the interactions, or weights, of an item.
 
     It is the best of five multiples by validation NDCG@20 over six data sets (`research/studies/defaults.py`), but not
     on each: modcloth, where hardly anything beats popularity, asks for four times as much, and steam and goodbooks for
     a fifth. What pairs of items tell is not known from the size of the data; `auto` tries more and less.
     """
-    return 5 * float(np.square(profiles.data, dtype=np.float64).sum()) / profiles.shape[1] or 1.0
+    squares = group.sum(np.array([np.square(profiles.data, dtype=np.float64).sum()]))
+    return 5 * float(squares[0]) / profiles.shape[1] or 1.0
 
 
 def _mapped(matrix: csr_array, function: Callable[[NDArray[Any]], NDArray[Any]]) -> csr_array:
     return csr_array((function(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _solve(profiles: csr_array, l2: float) -> NDArray[np.float32]:
-    """B, in the memory of the inverse."""
-    inverse = _inverse_gram(profiles, l2)
+def _solve(profiles: csr_array, l2: float, group: Communicator) -> NDArray[np.float32]:
+    """B, in the memory of the inverse; in a group every rank computes it from the sum of the Gram matrices."""
+    inverse = _inverse_gram(profiles, l2, group)
     _to_weights(inverse, inverse.diagonal().copy())
     return inverse
 
 
-def _solve_targets(profiles: csr_array, weights: csr_array, l2: float) -> NDArray[np.float32]:
+def _solve_targets(profiles: csr_array, weights: csr_array, l2: float, group: Communicator) -> NDArray[np.float32]:
     """b_j = P·(Xᵀx̃_j − γ_j·e_j), X̃ = w ⊙ X, with the γ_j that makes b_jj 0."""
-    inverse = _inverse_gram(profiles, l2)
-    solved = torch.from_numpy(inverse) @ torch.from_numpy(gram_matrix(profiles, weights))
+    inverse = _inverse_gram(profiles, l2, group)
+    solved = torch.from_numpy(inverse) @ torch.from_numpy(gram_matrix(profiles, weights, group))
     scale = solved.diagonal() / torch.from_numpy(inverse).diagonal()
     torch.addcmul(solved, torch.from_numpy(inverse), scale.clone(), value=-1, out=solved)
     return solved.fill_diagonal_(0).numpy()
 
 
-def _inverse_gram(profiles: csr_array, l2: float) -> NDArray[np.float32]:
+def _inverse_gram(profiles: csr_array, l2: float, group: Communicator) -> NDArray[np.float32]:
     """(XᵀX + λ·1)⁻¹, by Cholesky, which reads the lower half alone.
 
     By torch and not by SciPy, whose OpenBLAS crashed in a process that had forked before.
     """
-    gram = torch.from_numpy(gram_matrix(profiles))
+    gram = torch.from_numpy(gram_matrix(profiles, group=group))
     gram.diagonal().add_(l2)
     factor, failed = torch.linalg.cholesky_ex(gram)
     if failed.item():

@@ -20,9 +20,9 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.models.closed_form import require_one_process
 from recsieve.models.cost import SOLVE, ranking_seconds
-from recsieve.models.ials_solver import ROWS, Side, dot_products, rotate, solve, sums_of_squares
+from recsieve.models.ials_shares import Table, share_by_item, share_by_user
+from recsieve.models.ials_solver import ROWS, Side, diagonal, dot_products, rotate, solve, sums_of_squares
 from recsieve.models.learner import Earlier, Fitting, Run
 from recsieve.models.new_users import cosines
 from recsieve.models.scorer import Factors, Scorer
@@ -71,7 +71,6 @@ class IALS:
             )
 
     def begin(self, split: Split, run: Run) -> Sweeps:
-        require_one_process(run, "iALS")
         return Sweeps(self.settled(split.train), split.train, run)
 
     @classmethod
@@ -109,8 +108,8 @@ class IALS:
         such that λ_u is 4 for the mean user. What weighs nothing is not counted.
         """
         factors = 64 if train.n_items <= 1000 else 128 if train.n_items <= 2000 else 256
-        observed = len(train) if train.weight is None else np.count_nonzero(train.weight)
-        l2 = 4 / (observed / max(train.n_users, 1) + self.alpha0 * train.n_items)
+        observed = len(train) if train.weight is None else int(np.count_nonzero(train.weight))
+        l2 = 4 / (train.group.total(observed) / max(train.n_users, 1) + self.alpha0 * train.n_items)
         return Settled(self.factors or factors, self.alpha0, self.l2 or l2, self.sweeps)
 
 
@@ -136,70 +135,94 @@ class Sweeps(Fitting):
     def __init__(self, options: Settled, train: Interactions, run: Run) -> None:
         self.total = options.sweeps
         self._options, self._train = options, train
-        self._by_user = Side.of(train.users, train.items, train.n_users)
-        self._by_item = Side.of(train.items, train.users, train.n_items)
-        self._given = np.ones(len(train), np.float32) if train.weight is None else train.weight
         self._denoiser = run.make_denoiser(_context(train))
         self._rows: list[float] = []  # the loss of each sweep
-        self._losses = np.zeros(0, np.float32)  # of each interaction, after the last sweep
+        self._losses = np.zeros(0, np.float32)  # of each interaction here, after the last sweep
         random = torch.Generator().manual_seed(run.seed)
         deviation = 0.1 / math.sqrt(options.factors)
-        self._users = torch.empty(train.n_users, options.factors).normal_(0, deviation, generator=random)
-        self._items = torch.empty(train.n_items, options.factors).normal_(0, deviation, generator=random)
+        users = torch.empty(train.n_users, options.factors).normal_(0, deviation, generator=random)
+        items = torch.empty(train.n_items, options.factors).normal_(0, deviation, generator=random)
+        by_user, by_item = share_by_user(train), share_by_item(train)
+        self._users, self._items = (
+            Table(users, by_user.codes, train.group),
+            Table(items, by_item.codes, train.group),
+        )
+        self._by_user, self._by_item = by_user.reading(self._items), by_item.reading(self._users)
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            rotate(self._users, self._items, cores)
+            self._turn(cores)
 
     def start_from(self, earlier: Earlier) -> bool:
         before = earlier.scorer
-        if not isinstance(before, FactorScorer) or before.items.shape[1] != self._items.shape[1]:
+        if not isinstance(before, FactorScorer) or before.items.shape[1] != self._options.factors:
             return False
         sides = (self._users, before.users, earlier.users), (self._items, before.items, earlier.items)
         for own, theirs, codes in sides:
-            own[codes >= 0] = theirs[codes[codes >= 0]]
+            vectors = own.vectors().clone()
+            vectors[codes >= 0] = theirs[codes[codes >= 0]]
+            own.replace(vectors)
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            rotate(self._users, self._items, cores)
+            self._turn(cores)
             self._judge(cores)
         self.step, self.total = earlier.epochs, earlier.epochs + earlier.more
         return True
 
     def advance(self) -> float:
-        confidences = self._confidences()
+        by_user, by_item = self._confidences()
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            l2_users, l2_items = self._sweep(confidences, cores)
+            l2_users, l2_items = self._sweep(by_user, by_item, cores)
             self._judge(cores)
-            self._rows.append(self._objective(confidences, l2_users, l2_items, cores) / max(len(self._train), 1))
+            objective = self._objective(by_user, l2_users, l2_items, cores)
+            self._rows.append(objective / max(self._train.all_reduce_length(), 1))
         self.step += 1
         return self._rows[-1]
 
-    def _sweep(self, confidences: NDArray[np.float32], cores: Executor) -> tuple[NDArray[np.float32], ...]:
-        """Solve both sides; gives λ_u of the users and λ_i of the items."""
+    def _sweep(
+        self, by_user: NDArray[np.float32], by_item: NDArray[np.float32], cores: Executor
+    ) -> tuple[NDArray[np.float32], ...]:
+        """Solve both sides for the confidences of their interactions; gives λ_u of the users and λ_i of the items."""
         users, items, train, alpha0 = self._users, self._items, self._train, self._options.alpha0
-        l2_users = self._l2(train.users, confidences, train.n_users, train.n_items)
-        solve(users, items, self._by_user, confidences, alpha0 * _diagonal(items), l2_users, SWEEP_STEPS, cores)
-        l2_items = self._l2(train.items, confidences, train.n_items, train.n_users)
-        prior = alpha0 * rotate(items, users, cores)
-        solve(items, users, self._by_item, confidences, prior, l2_items, SWEEP_STEPS, cores)
-        rotate(users, items, cores)
+        l2_users = self._l2(self._by_user.sums(by_user), train.n_items)
+        prior = alpha0 * diagonal(items.own, cores, train.group)
+        solve(users.own, items.rows, self._by_user.side, by_user, prior, l2_users, SWEEP_STEPS, cores)
+        l2_items = self._l2(self._by_item.sums(by_item), train.n_users)
+        prior = alpha0 * rotate(items.own, users.own, cores, train.group)
+        users.hand_on()
+        solve(items.own, users.rows, self._by_item.side, by_item, prior, l2_items, SWEEP_STEPS, cores)
+        self._turn(cores)
         return l2_users, l2_items
 
-    def _confidences(self) -> NDArray[np.float32]:
-        """What interactions count in the next sweep: their weights, times those that the denoiser gives them."""
-        if self.step == 0 or isinstance(self._denoiser, KeepAll):
-            return self._given
-        losses = torch.from_numpy(self._losses)
-        users, items = (torch.from_numpy(column.astype(np.int64)) for column in (self._train.users, self._train.items))
-        batch = LossBatch(losses, torch.ones_like(losses), self.step, users, items, torch.arange(len(losses)))
-        return self._given * self._denoiser.weights(batch).float().numpy()
+    def _turn(self, cores: Executor) -> None:
+        """Turn both tables into the basis in which itemsᵀ·items is a diagonal."""
+        rotate(self._users.own, self._items.own, cores, self._train.group)
+        self._users.hand_on()
+        self._items.hand_on()
 
-    def _l2(
-        self, rows: NDArray[np.int32], confidences: NDArray[np.float32], n_rows: int, n_others: int
-    ) -> NDArray[np.float32]:
-        """λ_u = λ·(Σ_i c + α0·items) of all users, or λ_i of all items."""
-        sums = np.bincount(rows, confidences, minlength=n_rows)
+    def _confidences(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What interactions count in the next sweep: their weights, times those that the denoiser gives them.
+
+        By user and by item, each for the interactions that it takes on this rank.
+        """
+        given = self._by_user.weights, self._by_item.weights
+        if self.step == 0 or isinstance(self._denoiser, KeepAll):
+            return given
+        weights = self._denoiser.weights(self._batch()).float().numpy()
+        return given[0] * self._by_user.take(weights), given[1] * self._by_item.take(weights)
+
+    def _batch(self) -> LossBatch:
+        """The losses of all interactions, in the order that one process has them."""
+        train = self._train
+        losses = torch.from_numpy(train.all_gather_values(self._losses))
+        users, items = (
+            torch.from_numpy(train.all_gather_values(column).astype(np.int64)) for column in (train.users, train.items)
+        )
+        return LossBatch(losses, torch.ones_like(losses), self.step, users, items, torch.arange(len(losses)))
+
+    def _l2(self, sums: NDArray[np.float64], n_others: int) -> NDArray[np.float32]:
+        """λ_u = λ·(Σ_i c + α0·items) of users, or λ_i of items."""
         return (self._options.l2 * (sums + self._options.alpha0 * n_others)).astype(np.float32)
 
     def _judge(self, cores: Executor) -> None:
-        self._losses = (1 - dot_products(self._users, self._items, self._by_user, cores)) ** 2
+        self._losses = (1 - dot_products(self._users.own, self._items.rows, self._by_user.side, cores)) ** 2
 
     def _objective(
         self,
@@ -209,13 +232,17 @@ class Sweeps(Fitting):
         cores: Executor,
     ) -> float:
         observed = float((confidences * self._losses).sum(dtype=np.float64))
-        of_users, held_back_users = sums_of_squares(self._users, l2_users, cores)
-        of_items, held_back_items = sums_of_squares(self._items, l2_items, cores)
+        of_users, held_back_users = sums_of_squares(self._users.own, l2_users, cores)
+        of_items, held_back_items = sums_of_squares(self._items.own, l2_items, cores)
+        totals = torch.cat([of_users, of_items, of_users.new_tensor([observed, held_back_users, held_back_items])])
+        self._train.group.all_reduce(totals)
+        of_users, of_items, rest = totals.split([len(of_users), len(of_items), 3])
+        observed, held_back_users, held_back_items = rest.tolist()
         everywhere = self._options.alpha0 * float(of_users @ of_items)
         return observed + everywhere + held_back_users + held_back_items
 
     def scorer(self) -> FactorScorer:
-        return FactorScorer(self._users, self._items, self._options)
+        return FactorScorer(self._users.vectors(), self._items.vectors(), self._options)
 
     def history(self) -> pl.DataFrame:
         steps = list(range(self.step - len(self._rows) + 1, self.step + 1))
@@ -225,20 +252,20 @@ class Sweeps(Fitting):
         state = {
             "step": self.step,
             "rows": torch.tensor(self._rows, dtype=torch.float64),
-            "users": self._users.clone(),
-            "items": self._items.clone(),
+            "users": self._users.vectors().clone(),
+            "items": self._items.vectors().clone(),
         }
         remembers = getattr(self._denoiser, "state_dict", None)
         return state | {"denoiser": remembers()} if remembers else state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         users, items = (
-            checked(state, name, torch.float32, tuple(table.shape))
+            checked(state, name, torch.float32, tuple(table.rows.shape))
             for name, table in (("users", self._users), ("items", self._items))
         )
         self.step, self._rows = state["step"], state["rows"].tolist()
-        self._users.copy_(users)
-        self._items.copy_(items)
+        self._users.replace(users)
+        self._items.replace(items)
         if "denoiser" in state:
             self._denoiser.load_state_dict(state["denoiser"])  # type: ignore[attr-defined]
         with one_thread() as n_threads, thread_pool(n_threads) as cores:
@@ -267,7 +294,7 @@ class FactorScorer(Scorer):
         side = Side(offsets, others, np.arange(len(others)))
         alpha0 = self._options.alpha0
         l2 = (self._options.l2 * (profiles.sum(axis=1) + alpha0 * self.n_items)).astype(np.float32)
-        confidences, prior = profiles.data.astype(np.float32), alpha0 * _diagonal(self.items)
+        confidences, prior = profiles.data.astype(np.float32), alpha0 * diagonal(self.items, InThisThread())
         equations = (users, self.items, side, confidences, prior, l2, FOLD_IN_STEPS)
         if len(users) <= ROWS:  # as a service asks, from several threads at once
             solve(*equations, InThisThread())
@@ -286,7 +313,9 @@ class FactorScorer(Scorer):
         confidences, vectors = torch.from_numpy(profile.data).double(), self.items.double()
         met = vectors[torch.from_numpy(profile.indices.astype(np.int64))]  # (entries, factors)
         alpha0 = self._options.alpha0
-        own = alpha0 * _diagonal(self.items) + self._options.l2 * (confidences.sum() + alpha0 * self.n_items)
+        own = alpha0 * diagonal(self.items, InThisThread()) + self._options.l2 * (
+            confidences.sum() + alpha0 * self.n_items
+        )
         equations = torch.diag(own.double()) + (met.T * confidences) @ met
         return (vectors[items] @ torch.linalg.solve(equations, met.T * confidences)).float()
 
@@ -296,10 +325,5 @@ class FactorScorer(Scorer):
 
 
 def _context(train: Interactions) -> Context:
-    popularity = torch.from_numpy(train.item_counts())
-    return Context(train.n_users, train.n_items, len(train), popularity, steps_per_epoch=1, losses_per_positive=1)
-
-
-def _diagonal(items: Tensor) -> Tensor:
-    """Of itemsᵀ·items, where that is a diagonal."""
-    return items.double().square().sum(0).float()
+    n, popularity = train.all_reduce_length(), torch.from_numpy(train.group.sum(train.item_counts()))
+    return Context(train.n_users, train.n_items, n, popularity, steps_per_epoch=1, losses_per_positive=1)

@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.codes import blocks
 
 Result = TypeVar("Result")
@@ -41,10 +42,16 @@ class Side(NamedTuple):
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), others[order], order)
 
 
-def rotate(solved: Tensor, fixed: Tensor, cores: Executor) -> Tensor:
-    """Turn both tables, in place, into the basis in which fixedᵀ·fixed is a diagonal, and give that: (factors,)."""
-    gram = sum(_each(lambda rows: (fixed[rows].T @ fixed[rows]).double(), len(fixed), cores))
+def rotate(solved: Tensor, fixed: Tensor, cores: Executor, group: Communicator = SINGLE_PROCESS) -> Tensor:
+    """Turn both tables, in place, into the basis in which fixedᵀ·fixed is a diagonal, and give that: (factors,).
+
+    In a group both are the rows of this rank, and fixedᵀ·fixed is that of all.
+    """
+    parts = _each(lambda rows: (fixed[rows].T @ fixed[rows]).double(), len(fixed), cores)
+    gram = sum(parts, torch.zeros(2 * fixed.shape[1:], dtype=torch.float64))
+    group.all_reduce(gram)
     values, vectors = torch.linalg.eigh(gram)
+    group.broadcast(vectors)  # on another kind of processor, some may have another sign
     turn = vectors.float()
 
     def multiply(table: Tensor) -> None:
@@ -53,6 +60,14 @@ def rotate(solved: Tensor, fixed: Tensor, cores: Executor) -> Tensor:
     multiply(solved)
     multiply(fixed)
     return values.clamp_(min=0).float()
+
+
+def diagonal(fixed: Tensor, cores: Executor, group: Communicator = SINGLE_PROCESS) -> Tensor:
+    """Of fixedᵀ·fixed, where that is a diagonal: (factors,). In a group `fixed` has the rows of this rank."""
+    parts = _each(lambda rows: fixed[rows].double().square().sum(0), len(fixed), cores)
+    squares = sum(parts, torch.zeros(fixed.shape[1], dtype=torch.float64))
+    group.all_reduce(squares)
+    return squares.float()
 
 
 def solve(
@@ -99,8 +114,9 @@ def sums_of_squares(table: Tensor, weights: NDArray[np.float32], cores: Executor
         squares = table[rows].double().square()
         return squares.sum(0), squares.sum(1) @ torch.from_numpy(weights[rows]).double()
 
-    of_columns, of_rows = zip(*_each(add, len(table), cores), strict=True)
-    return sum(of_columns), float(sum(of_rows))
+    parts = _each(add, len(table), cores)
+    of_columns = sum((part for part, _ in parts), torch.zeros(table.shape[1], dtype=torch.float64))
+    return of_columns, float(sum(part for _, part in parts))
 
 
 def _each(work: Callable[[slice], Result], n_rows: int, cores: Executor) -> list[Result]:

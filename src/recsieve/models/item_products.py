@@ -6,18 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.cores import one_thread, thread_pool
 from recsieve.data.codes import blocks
+from recsieve.data.sharing import balanced_cuts
 
 _ROWS = 64  # items that a thread takes at once
 
 
-def gram_matrix(matrix: csr_array, targets: csr_array | None = None) -> NDArray[np.float32]:
-    """MᵀM, or MᵀT where targets are given: (items, items). Of MᵀM only the lower half is filled in."""
+def gram_matrix(
+    matrix: csr_array, targets: csr_array | None = None, group: Communicator = SINGLE_PROCESS
+) -> NDArray[np.float32]:
+    """MᵀM, or MᵀT where targets are given: (items, items). Of MᵀM only the lower half is filled in.
+
+    In a group each rank has rows of its own users, and all get the sum.
+    """
     n_items = matrix.shape[1]
     gram = np.zeros((n_items, n_items), np.float32)
     left, right = _parts(matrix.T.tocsr()), _parts(matrix if targets is None else targets)
@@ -25,14 +33,16 @@ def gram_matrix(matrix: csr_array, targets: csr_array | None = None) -> NDArray[
     def fill(rows: slice) -> None:
         _fill_rows(*left, *right, rows.start, rows.stop, targets is None, gram)
 
-    _in_threads(fill, n_items)
+    _in_threads(fill, slice(n_items))
+    group.all_reduce(torch.from_numpy(gram))
     return gram
 
 
-def nearest(left: csr_array, right: csr_array, k: int) -> csr_array:
+def nearest(left: csr_array, right: csr_array, k: int, group: Communicator = SINGLE_PROCESS) -> csr_array:
     """The k largest entries (0: all above 0) of each row of left · right, without the diagonal: (items, items).
 
     `left` is (items, users), `right` (users, items), with no entry below 0. Of equal ones the first columns are kept.
+    In a group all have both matrices, each finds the entries of a range of rows, and all get those of all.
     """
     n_items = right.shape[1]
     k = min(k, n_items) or n_items
@@ -46,14 +56,28 @@ def nearest(left: csr_array, right: csr_array, k: int) -> csr_array:
         found = np.arange(k) < counts[:, None]
         return counts, columns[found], values[found]
 
-    counts, columns, values = (np.concatenate(parts) for parts in zip(*_in_threads(find, n_items), strict=True))
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    found = [nothing, *_in_threads(find, _own_rows(left, right, group))]
+    counts, columns, values = (group.all_gather_joined(np.concatenate(parts)) for parts in zip(*found, strict=True))
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     return csr_array((values, columns, offsets), shape=(n_items, n_items))
 
 
-def _in_threads(work: Callable[[slice], Any], n_items: int) -> list[Any]:
+def _own_rows(left: csr_array, right: csr_array, group: Communicator) -> slice:
+    """The range of rows of left · right that this rank computes, about the same work as that of each other."""
+    if group.size == 1:
+        return slice(left.shape[0])
+    products = np.diff(right.indptr)[left.indices]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(products)])[left.indptr]
+    cuts = balanced_cuts(np.diff(before).astype(np.float64), group.size)
+    return slice(cuts[group.rank], cuts[group.rank + 1])
+
+
+def _in_threads(work: Callable[[slice], Any], rows: slice) -> list[Any]:
+    first = rows.start or 0
+    parts = (slice(first + part.start, first + part.stop) for part in blocks(rows.stop - first, _ROWS))
     with one_thread() as n_threads, thread_pool(n_threads) as cores:
-        return list(cores.map(work, blocks(n_items, _ROWS)))
+        return list(cores.map(work, parts))
 
 
 def _parts(matrix: csr_array) -> tuple[NDArray, NDArray, NDArray]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models.closed_form import Solved, weight_matrix
+from recsieve.models.closed_form import Solved, of_all_ranks, weight_matrix
 from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
@@ -33,6 +33,7 @@ class ItemKNN(Solved):
     documents ("bm25"), so that popular items and active users count less. 0 neighbours means all.
     """
 
+    on_ranks: ClassVar[bool] = True
     search_space: ClassVar[SearchSpace] = {"neighbours": Range(10, 1_000, whole=True), "similarity": SIMILARITIES}
 
     similarity: Literal["cosine", "bm25"] = "bm25"
@@ -57,9 +58,10 @@ class ItemKNN(Solved):
 
     def solve(self, train: Interactions) -> SparseItemScorer:
         """The nearest neighbours of each item."""
-        weights = weight_matrix(train)
+        weights = weight_matrix(of_all_ranks(train))
         columns = _unit_columns(_bm25(weights) if self.similarity == "bm25" else weights)
-        return SparseItemScorer.of_nearest("itemknn", weights, nearest(columns.T.tocsr(), columns, self.neighbours))
+        neighbours = nearest(columns.T.tocsr(), columns, self.neighbours, train.group)
+        return SparseItemScorer.of_nearest("itemknn", weights, neighbours)
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> SparseItemScorer:
         return SparseItemScorer("itemknn", weight_matrix(train), *checked_rows(state, train.n_items))

@@ -23,6 +23,7 @@ class Popularity(Solved):
     """The score of an item is the number of its interactions, or the sum of their weights."""
 
     personal: ClassVar[bool] = False
+    on_ranks: ClassVar[bool] = True
 
     @staticmethod
     def seconds(train: Interactions, training: Mapping[str, Any]) -> float:
@@ -32,7 +33,7 @@ class Popularity(Solved):
     def solve(self, train: Interactions) -> PopularityScorer:
         """The sums over all interactions."""
         sums = np.bincount(train.items, train.weight, minlength=train.n_items)
-        return PopularityScorer(train.n_users, torch.from_numpy(sums.astype(np.float32)))
+        return PopularityScorer(train.n_users, torch.from_numpy(train.group.sum(sums).astype(np.float32)))
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> PopularityScorer:
         return PopularityScorer(train.n_users, checked(state, "popularity", torch.float32, (train.n_items,)))

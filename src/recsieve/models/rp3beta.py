@@ -14,7 +14,7 @@ from torch import Tensor
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.models.closed_form import Solved, weight_matrix
+from recsieve.models.closed_form import Solved, of_all_ranks, weight_matrix
 from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
@@ -30,6 +30,7 @@ class RP3Beta(Solved):
     `beta`. Of each item the `neighbours` from which most walks end there are kept; 0 is all.
     """
 
+    on_ranks: ClassVar[bool] = True
     search_space: ClassVar[SearchSpace] = {
         "alpha": Range(0.3, 2.0),
         "beta": Range(0.05, 1.2),
@@ -59,10 +60,10 @@ class RP3Beta(Solved):
 
     def solve(self, train: Interactions) -> SparseItemScorer:
         """From where walks to each item begin."""
-        weights = weight_matrix(train)
+        weights = weight_matrix(of_all_ranks(train))
         of_item = weights.T.tocsr()
         ends, starts = _steps(weights, self.alpha).T.tocsr(), _steps(of_item, self.alpha).T.tocsr()
-        walks = nearest(ends, starts, self.neighbours)
+        walks = nearest(ends, starts, self.neighbours, train.group)
         popularity = of_item.sum(axis=1, dtype=np.float64).clip(1e-12) ** -self.beta
         walks.data *= np.repeat(popularity, np.diff(walks.indptr)).astype(np.float32)
         return SparseItemScorer.of_nearest("rp3beta", weights, walks)

@@ -75,6 +75,7 @@ class GradientFitting(Fitting):
                     "give fidelity 'paper'."
                 )
             self._steps = Redraw(self._steps, model, self.loss, data, plan.seed)
+        self._own_users = np.flatnonzero(data.user_counts())
         self._history, self._next = History(data), NextEpoch()
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
@@ -177,6 +178,7 @@ class GradientFitting(Fitting):
     def scorer(self) -> Model:
         if self._prepared != self.step:
             self.optimizer.flush()
+            self._steps.gather(self._own_users, with_moments=False)
             self.model.eval()
             self.model.prepare()
             self._prepared = self.step
@@ -229,6 +231,7 @@ class GradientFitting(Fitting):
         return float(torch.cat([kept, judged[~positive]]).mean())
 
     def state_dict(self) -> dict[str, Any]:
+        self._steps.gather(self._own_users, with_moments=True)
         return {
             "step": self.step,
             "model": self.model.state_dict(),

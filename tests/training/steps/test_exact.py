@@ -78,11 +78,11 @@ def test_nothing_of_the_model_stays_float64(small_data):
     assert not any(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
 
 
-def test_a_group_makes_exact_steps_and_so_does_one_rank_of_torchrun(small_data):
+def test_ranks_make_exact_steps_where_a_model_has_no_fused_ones_or_when_asked(small_data):
     model, loss = make("nmtr", small_data(), KeepAll())
     assert isinstance(make_stepper(model, loss, 1e-3, "auto", Communicator(1, 2))[0], ExactStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "auto", Communicator(launched=True))[0], ExactStep)
-    assert isinstance(make_stepper(model, loss, 1e-3, "lazy", Communicator(launched=True))[0], AutogradStep)
     assert isinstance(make_stepper(model, loss, 1e-3, "auto")[0], AutogradStep)
-    with pytest.raises(ConfigError, match="engine is 'fused', but all ranks must make the same steps"):
-        make_stepper(model, loss, 1e-3, "fused", Communicator(1, 2))
+    with pytest.raises(ConfigError, match="engine is 'lazy', which works in one process only"):
+        make_stepper(model, loss, 1e-3, "lazy", Communicator(1, 2))
+    fused, loss = make("gmf", small_data(), KeepAll())
+    assert isinstance(make_stepper(fused, loss, 1e-3, "exact", Communicator(1, 2))[0], ExactStep)

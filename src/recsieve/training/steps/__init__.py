@@ -30,25 +30,19 @@ def make_stepper(
     model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Communicator = SINGLE_PROCESS
 ) -> tuple[Stepper, LazyAdam]:
     """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
-    if engine == "exact" or group.size > 1 or (engine == "auto" and group.launched):
-        return _make_exact(model, loss, learning_rate, engine, group)
     fused = FUSED.get(type(model))
-    wanted = engine == "fused" or (engine == "auto" and fused is not None and fused.pays(model))
+    wanted = engine == "fused" or (engine == "auto" and fused is not None and (group.size > 1 or fused.pays(model)))
     if fused is not None and wanted and fused.applies(model, loss):
         optimizer = make_adam(model, learning_rate, "lazy")
-        return fused(model, loss, optimizer), optimizer
+        return fused(model, loss, optimizer, group), optimizer
     if engine == "fused":
         raise ConfigError(NOT_FUSED)
+    if engine == "exact" or group.size > 1:
+        if engine not in ("auto", "exact"):
+            raise ConfigError(
+                f"engine is '{engine}', which works in one process only: give 'auto' or 'exact' on ranks."
+            )
+        optimizer = make_adam(model, learning_rate, "lazy")
+        return ExactStep(model, loss, optimizer, group), optimizer
     optimizer = make_adam(model, learning_rate, engine)
     return AutogradStep(model, loss, optimizer), optimizer
-
-
-def _make_exact(
-    model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Communicator
-) -> tuple[Stepper, LazyAdam]:
-    if engine not in ("auto", "exact"):
-        raise ConfigError(
-            f"engine is '{engine}', but all ranks must make the same steps: give engine='auto', which is 'exact' there."
-        )
-    optimizer = make_adam(model, learning_rate, "lazy")
-    return ExactStep(model, loss, optimizer, group), optimizer

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.losses import DenoisedLoss, WeighedLosses
@@ -31,8 +34,16 @@ class Stepper(ABC):
 
     def run(self, chunk: Chunk) -> Stepped:
         """Make a step on each batch of a chunk."""
-        means, losses, weights, ids = zip(*(self(batch) for batch in chunk.batches()), strict=True)
-        return Stepped([mean for step in means for mean in step], torch.cat(losses), torch.cat(weights), torch.cat(ids))
+        return joined(map(self, chunk.batches()))
+
+    def gather(self, users: NDArray[np.int64], *, with_moments: bool) -> None:  # noqa: B027 (most have nothing to copy)
+        """Copy what only other ranks have kept up to date; this rank has the rows of these users."""
+
+
+def joined(steps: Iterable[Stepped]) -> Stepped:
+    """Several steps as one."""
+    means, losses, weights, ids = zip(*steps, strict=True)
+    return Stepped([mean for step in means for mean in step], torch.cat(losses), torch.cat(weights), torch.cat(ids))
 
 
 def weigh_batch(model: Model, loss: DenoisedLoss, batch: Batch, *, with_ids: bool = True) -> WeighedLosses:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.cores import one_thread, thread_pool
 from recsieve.denoisers import KeepAll, LossBatch, Reweighted, Truncated
 from recsieve.losses import DenoisedLoss
@@ -22,9 +23,10 @@ from recsieve.models import Model
 from recsieve.objectives import BCE, Softmax
 from recsieve.optim import LazyAdam
 from recsieve.optim.rows import step_vector
-from recsieve.sampling import Batch
-from recsieve.training.steps.base import Stepped, Stepper
-from recsieve.training.steps.fused_losses import Judged, differentiate, kernel, weigh_groups
+from recsieve.sampling import Batch, Chunk
+from recsieve.training.steps.base import Stepped, Stepper, joined
+from recsieve.training.steps.fused_losses import Judged, differentiate, kernel, scale_groups, weigh
+from recsieve.training.steps.ranks import Ranks
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -35,8 +37,11 @@ class FusedStep(Stepper):
 
     objectives: ClassVar[tuple[type, ...]] = (BCE,)
 
-    def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
+    def __init__(
+        self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator = SINGLE_PROCESS
+    ) -> None:
         self.loss, self.optimizer = loss, optimizer
+        self.ranks = None if group.size == 1 else Ranks(model, optimizer, group)
         self._other_core = thread_pool(1) if torch.get_num_threads() > 1 else None
 
     @abstractmethod
@@ -46,6 +51,10 @@ class FusedStep(Stepper):
     @abstractmethod
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         """Make Adam's step, given how the mean loss changes with each of the logits that were just made."""
+
+    @abstractmethod
+    def item_rows(self) -> dict[Tensor, int]:
+        """How many rows of each table of items have a gradient, given the logits that were just made."""
 
     @classmethod
     def applies(cls, model: Model, loss: DenoisedLoss) -> bool:
@@ -60,7 +69,21 @@ class FusedStep(Stepper):
 
     def __call__(self, batch: Batch) -> Stepped:
         with one_thread():
+            if self.ranks is not None:
+                self._announce(batch, np.array([0, batch.n_all]))
             return self._step(batch)
+
+    def run(self, chunk: Chunk) -> Stepped:
+        if self.ranks is None:
+            return super().run(chunk)
+        with one_thread():
+            self._announce(chunk.rows, chunk.bounds)
+            return joined(map(self._step, chunk.batches()))
+
+    def _announce(self, rows: Batch, bounds: NDArray[np.int64]) -> None:
+        assert self.ranks is not None
+        names = ("labels", "weights") if self.is_built_in else ("labels", "weights", "users", "items", "ids")
+        self.ranks.announce(self.judged(rows).of(rows), bounds, names=names)
 
     @torch.no_grad()
     def _step(self, batch: Batch) -> Stepped:
@@ -68,12 +91,21 @@ class FusedStep(Stepper):
         judged = self.judged(batch)
         of = judged.of(batch)
         losses, logit_gradients = differentiate(self.score(batch), batch.labels.numpy(), *judged)
-        weights, selection = self._first_weights(of, losses), self.selection(self.loss.step, len(of))
-        by_batch = getattr(self.loss.denoiser, "divides_by", "kept") == "batch"
-        groups = judged.heads, judged.n_negatives
-        mean = weigh_groups(losses, logit_gradients, of.labels.numpy(), weights, *selection, by_batch, *groups)
+        if self.ranks is None:
+            about = LossBatch(torch.from_numpy(losses), of.labels, self.loss.step, of.users, of.items, of.ids)
+            weights, factors, mean = self._weigh(about, of.weights)
+        else:
+            whole, all_losses, own = self.ranks.exchange_losses(losses, self.item_rows())
+            about = LossBatch(torch.from_numpy(all_losses), step=self.loss.step, **whole.columns)
+            weights, factors, mean = self._weigh(about, whole.given)
+            weights, factors = weights[own], factors[own]
+        scale_groups(logit_gradients, factors, judged.heads, judged.n_negatives)
         self.update(batch, logit_gradients)
         return Stepped([mean], torch.from_numpy(losses), torch.from_numpy(weights), of.ids)
+
+    def gather(self, users: NDArray[np.int64], *, with_moments: bool) -> None:
+        if self.ranks is not None:
+            self.ranks.gather(users, with_moments=with_moments)
 
     def judged(self, rows: Batch) -> Judged:
         """The rows that have a loss: all, or under a pairwise objective the positives that have negatives."""
@@ -84,12 +116,16 @@ class FusedStep(Stepper):
         temperature = objective.temperature if isinstance(objective, Softmax) else 0.0
         return Judged(positive.numpy(), negative.shape[1], True, temperature)
 
-    def _first_weights(self, batch: Batch, losses: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The given weights, and those of a strategy that the kernel does not make itself."""
-        if self.is_built_in:
-            return given_weights(batch, only_liked=self.loss.objective.pairwise)
-        about = LossBatch(torch.from_numpy(losses), batch.labels, self.loss.step, batch.users, batch.items, batch.ids)
-        return self.loss.weights_of(about, batch.weights).numpy()
+    def _weigh(self, about: LossBatch, given: Tensor | None) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+        """The weights of a whole batch, how the mean loss changes with each loss, and the mean."""
+        if self.is_built_in:  # what the kernel does not make itself
+            weights = given_weights(about.labels, given, only_liked=self.loss.objective.pairwise)
+        else:
+            weights = self.loss.weights_of(about, given).numpy()
+        losses, factors = about.losses.numpy(), np.ones(len(weights), np.float32)
+        by_batch = getattr(self.loss.denoiser, "divides_by", "kept") == "batch"
+        selection = self.selection(about.step, len(weights))
+        return weights, factors, weigh(losses, factors, about.labels.numpy(), weights, *selection, by_batch)
 
     @property
     def learning_rate(self) -> float:
@@ -100,11 +136,15 @@ class FusedStep(Stepper):
         return self.optimizer.rows_of(table).read(table.detach().numpy(), unique)
 
     def update_rows(self, table: Tensor, unique: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
-        """Make Adam's step on rows that were read."""
+        """Make Adam's step on rows that were read; in a group, as part of `step_dense`."""
+        if self.ranks is not None:
+            return self.ranks.hold(table, unique, gradients)
         self.optimizer.rows_of(table).step(table.detach().numpy(), unique, gradients, self.learning_rate)
 
     def step_dense(self, gradients: dict[Tensor, Tensor], table: Tensor) -> None:
-        """Make Adam's step on dense parameters, after that on a table."""
+        """Make Adam's step on dense parameters, after that on all tables, of which this is one."""
+        if self.ranks is not None:
+            gradients = self.ranks.step(gradients, self.learning_rate)
         adam = self.optimizer.rows_of(table)
         time = adam.timeline
         factors = time.rates[time.step], time.scales[time.step], *time.betas, adam.eps
@@ -134,10 +174,10 @@ class FusedStep(Stepper):
         return 0, denoiser.beta if type(denoiser) is Reweighted else 0.0
 
 
-def given_weights(batch: Batch, *, only_liked: bool = False) -> NDArray[np.float32]:
+def given_weights(labels: Tensor, given: Tensor | None, *, only_liked: bool = False) -> NDArray[np.float32]:
     """The weights that came with the data, to be changed; 1 where none came; 0 for what has no pair to win."""
-    weights = np.ones(len(batch), np.float32) if batch.weights is None else batch.weights.numpy().copy()
-    return weights * (batch.labels.numpy() > 0) if only_liked else weights
+    weights = np.ones(len(labels), np.float32) if given is None else given.numpy().copy()
+    return weights * (labels.numpy() > 0) if only_liked else weights
 
 
 @kernel

@@ -8,6 +8,7 @@ from numba import uint64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE
 from recsieve.models.hashing import DRAW_FACTOR, uniform_of
@@ -22,8 +23,10 @@ MANY_ROWS = 8192  # from which on it pays to have the decoder, which is most of 
 class FusedCDAE(FusedStep):
     """Makes the training steps of a CDAE."""
 
-    def __init__(self, model: CDAE, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
-        super().__init__(model, loss, optimizer)
+    def __init__(
+        self, model: CDAE, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator = SINGLE_PROCESS
+    ) -> None:
+        super().__init__(model, loss, optimizer, group)
         self._model = model
         self._profiles = model.offsets.numpy(), model.items.numpy()
 
@@ -52,6 +55,10 @@ class FusedCDAE(FusedStep):
     def _read_decoder(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         model = self._model
         return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
+
+    def item_rows(self) -> dict[Tensor, int]:
+        model, n_items = self._model, len(self._items)
+        return {model.encoder.weight: len(self._kept), model.decoder.weight: n_items, model.item_bias.weight: n_items}
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         at_hidden = sums_of_others(logit_gradients, self._inverse[0], len(self._users), self._inverse[1], self._decoder)

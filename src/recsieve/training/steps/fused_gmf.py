@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
@@ -30,19 +31,21 @@ class Dense(NamedTuple):
 class FusedGMF(FusedStep):
     """Makes the training steps of a GMF."""
 
-    def __init__(self, model: GMF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
-        super().__init__(model, loss, optimizer)
+    def __init__(
+        self, model: GMF, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator = SINGLE_PROCESS
+    ) -> None:
+        super().__init__(model, loss, optimizer, group)
         self._tables = model.user.weight, model.item.weight
         self._arrays = [table.detach().numpy() for table in self._tables]
         self._output = model.output.weight, model.output.bias
 
     def run(self, chunk: Chunk) -> Stepped:
-        if not self.is_built_in:
+        if not self.is_built_in or self.ranks is not None:
             return super().run(chunk)
         rows, sizes = chunk.rows, np.diff(chunk.bounds).tolist()
         drops = np.array([self.selection(self.loss.step + 1 + i, size)[0] for i, size in enumerate(sizes)])
         beta = self.selection(self.loss.step, sizes[0])[1]
-        losses, weights = np.empty(len(rows), np.float32), given_weights(rows)
+        losses, weights = np.empty(len(rows), np.float32), given_weights(rows.labels, rows.weights)
         columns = rows.users.numpy(), rows.items.numpy(), rows.labels.numpy(), weights, losses
         means = _train(*columns, chunk.bounds, drops, beta, self.learning_rate, *self._begin(len(sizes)))
         self._end(len(sizes))
@@ -54,9 +57,15 @@ class FusedGMF(FusedStep):
         logits, self._inverse = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)
         return logits
 
+    def item_rows(self) -> dict[Tensor, int]:
+        return {self._tables[1]: len(self._inverse[2])}
+
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
-        _update(logit_gradients, *self._inverse, self.learning_rate, *self._rows)  # type: ignore[call-arg]
-        self._end(1)
+        users, items, weight, bias = _gradients(logit_gradients, *self._inverse, *self._rows[:3])  # type: ignore[call-arg]
+        self.update_rows(self._tables[0], self._inverse[0], users)
+        self.update_rows(self._tables[1], self._inverse[2], items)
+        gradients = zip(self._output, map(torch.from_numpy, (weight, bias)), strict=True)
+        self.step_dense(dict(gradients), self._tables[0])
 
     def _begin(self, steps: int) -> tuple[Rows, Rows, Dense, Dense, int, int]:
         """The two tables, weights and bias of the output layer, and the steps of the tables."""
@@ -124,6 +133,21 @@ def _update(
     user, item, weight, bias, user_step, item_step,
 ):  # fmt: skip
     """Make Adam's step on the rows of the batch and on the output layer."""
+    user_gradients, item_gradients, weight_gradient, bias_gradient = _gradients(
+        logit_gradients, unique_users, user_inverse, unique_items, item_inverse, user, item, weight
+    )
+    advance_rows(user, user_step + 1, learning_rate)
+    advance_rows(item, item_step + 1, learning_rate)
+    step_rows(unique_users, user_gradients, user, user_step + 1)
+    step_rows(unique_items, item_gradients, item, item_step + 1)
+    factors = user.rates[user_step + 1], user.scales[user_step + 1], user.beta1, user.beta2, user.eps
+    step_vector(weight.values, weight.exp_avg, weight.exp_avg_sq, weight_gradient, *factors)
+    step_vector(bias.values, bias.exp_avg, bias.exp_avg_sq, bias_gradient, *factors)
+
+
+@kernel
+def _gradients(logit_gradients, unique_users, user_inverse, unique_items, item_inverse, user, item, weight):
+    """Those of the unique users and items, and of weight and bias of the output layer."""
     user_gradients = _sums_of_others(
         logit_gradients, user_inverse, len(unique_users), item_inverse, unique_items, item.table
     )
@@ -133,14 +157,8 @@ def _update(
     weight_gradient = _sum_of_products(user_gradients, unique_users, user.table)
     _scale_columns(user_gradients, weight.values)
     _scale_columns(item_gradients, weight.values)
-    advance_rows(user, user_step + 1, learning_rate)
-    advance_rows(item, item_step + 1, learning_rate)
-    step_rows(unique_users, user_gradients, user, user_step + 1)
-    step_rows(unique_items, item_gradients, item, item_step + 1)
-    factors = user.rates[user_step + 1], user.scales[user_step + 1], user.beta1, user.beta2, user.eps
-    step_vector(weight.values, weight.exp_avg, weight.exp_avg_sq, weight_gradient, *factors)
     bias_gradient = np.full(1, logit_gradients.astype(np.float64).sum(), np.float32)
-    step_vector(bias.values, bias.exp_avg, bias.exp_avg_sq, bias_gradient, *factors)
+    return user_gradients, item_gradients, weight_gradient, bias_gradient
 
 
 @kernel

@@ -79,10 +79,16 @@ def weigh_groups(losses, logit_gradients, labels, weights, n_drop, beta, by_batc
         return weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch)
     factors = np.ones_like(losses)
     mean = weigh(losses, factors, labels, weights, n_drop, beta, by_batch)
+    scale_groups(logit_gradients, factors, heads, n_negatives)
+    return mean
+
+
+@kernel
+def scale_groups(logit_gradients, factors, heads, n_negatives):
+    """Multiply the logit_gradients of each head and of the negatives that follow by a factor."""
     for place in range(len(heads)):
         for k in range(heads[place], heads[place] + n_negatives + 1):
             logit_gradients[k] *= factors[place]
-    return mean
 
 
 @kernel

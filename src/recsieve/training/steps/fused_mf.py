@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from numba import uint64
 from numpy.typing import NDArray
+from torch import Tensor
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MF
 from recsieve.models.hashing import DRAW_FACTOR, uniform_of
@@ -39,13 +41,15 @@ class FusedMF(FusedStep):
 
     objectives: ClassVar[tuple[type, ...]] = (BCE, BPR, Softmax)
 
-    def __init__(self, model: MF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
-        super().__init__(model, loss, optimizer)
+    def __init__(
+        self, model: MF, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator = SINGLE_PROCESS
+    ) -> None:
+        super().__init__(model, loss, optimizer, group)
         self._model, self._tables = model, (model.user.weight, model.item.weight)
         self._arrays = [table.detach().numpy() for table in self._tables]
 
     def run(self, chunk: Chunk) -> Stepped:
-        if not self.is_built_in:
+        if not self.is_built_in or self.ranks is not None:
             return super().run(chunk)
         rows, judged = chunk.rows, self.judged(chunk.rows)
         of, ends = judged.of(rows), np.searchsorted(judged.heads, chunk.bounds)
@@ -53,7 +57,7 @@ class FusedMF(FusedStep):
         drops = np.array([self.selection(self.loss.step + 1 + i, size)[0] for i, size in enumerate(sizes)])
         beta = self.selection(self.loss.step, sizes[0])[1]
         losses = np.empty(len(of), np.float32)
-        weights = given_weights(of, only_liked=self.loss.objective.pairwise)
+        weights = given_weights(of.labels, of.weights, only_liked=self.loss.objective.pairwise)
         pairs, about = (rows.users.numpy(), rows.items.numpy()), (of.labels.numpy(), weights, losses)
         state = self._begin(len(sizes))
         means = _train(*pairs, *about, *judged, chunk.bounds, ends, drops, beta, state)
@@ -66,9 +70,16 @@ class FusedMF(FusedStep):
         scores, self._read = _score(batch.users.numpy(), batch.items.numpy(), self._state, 0)
         return scores
 
+    def item_rows(self) -> dict[Tensor, int]:
+        return {self._tables[1]: len(self._read[1][0])}
+
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
-        _update(logit_gradients, *self._read, self._state, 0)  # type: ignore[call-arg]
-        self._end(1)
+        gradients = _gradients(logit_gradients, *self._read, self._state, batch.n_all or len(batch))  # type: ignore[call-arg]
+        for table, read, of_rows in zip(self._tables, self._read, gradients, strict=True):
+            self.update_rows(table, read[0], of_rows)
+        self.step_dense({}, self._tables[0])
+        if self._model.dropout > 0:
+            self._model.dropout_draw += 1
 
     def _begin(self, steps: int) -> State:
         users, items = (self.optimizer.rows_of(table) for table in self._tables)
@@ -153,9 +164,7 @@ def _products(user_vectors, item_vectors, user_inverse, item_inverse):
 def _update(logit_gradients, of_users, of_items, state, k):
     """Make Adam's step on the rows of the batch."""
     user, item, step = state.user, state.item, k + 1
-    decay = np.float32(2 * state.l2 / max(len(logit_gradients), 1))
-    user_gradients = _gradients(logit_gradients, of_users, of_items, user.table, decay)
-    item_gradients = _gradients(logit_gradients, of_items, of_users, item.table, decay)
+    user_gradients, item_gradients = _gradients(logit_gradients, of_users, of_items, state, len(logit_gradients))
     advance_rows(user, state.user_step + step, state.learning_rate)
     advance_rows(item, state.item_step + step, state.learning_rate)
     step_rows(of_users[0], user_gradients, user, state.user_step + step)
@@ -163,7 +172,17 @@ def _update(logit_gradients, of_users, of_items, state, k):
 
 
 @kernel
-def _gradients(logit_gradients, own, others, table, decay):
+def _gradients(logit_gradients, of_users, of_items, state, n_rows):
+    """Those of the unique users, and of the unique items, of a batch that has this many rows on all ranks."""
+    decay = np.float32(2 * state.l2 / max(n_rows, 1))
+    return (
+        _gradients_of(logit_gradients, of_users, of_items, state.user.table, decay),
+        _gradients_of(logit_gradients, of_items, of_users, state.item.table, decay),
+    )
+
+
+@kernel
+def _gradients_of(logit_gradients, own, others, table, decay):
     """The gradients of unique rows: of the loss through what dropout has left, and of L2 for each time one comes."""
     unique, inverse, _, kept = own
     gradients = sums_of_others(logit_gradients, inverse, len(unique), others[1], others[2])

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Model, NeuMF
 from recsieve.optim import LAZY_ROWS, LazyAdam
@@ -24,8 +25,10 @@ class FusedNeuMF(FusedStep):
     The items of the perceptron, which are half of the work on rows, are read and updated on another core.
     """
 
-    def __init__(self, model: NeuMF, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
-        super().__init__(model, loss, optimizer)
+    def __init__(
+        self, model: NeuMF, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator = SINGLE_PROCESS
+    ) -> None:
+        super().__init__(model, loss, optimizer, group)
         self._model = model
         second, _, third, _ = model.deeper
         self._second, self._third = cast(nn.Linear, second), cast(nn.Linear, third)
@@ -45,7 +48,8 @@ class FusedNeuMF(FusedStep):
         third = torch.addmm(self._third.bias, second, self._third.weight.T).relu_()
         last = torch.cat([torch.from_numpy(_products(user, item, *self._inverse)), third], dim=1)
         self._rows, self._layers = (user, item, user_mlp, item_mlp), (first, second, third, last)
-        return torch.addmv(model.output.bias, last, model.output.weight[0]).numpy()
+        bias = model.output.bias.expand(len(last))  # torch expands it by itself, but not to no rows
+        return torch.addmv(bias, last, model.output.weight[0]).numpy()
 
     # The first layer is a sum of a user part and an item part, each computed once for a unique row.
 
@@ -58,6 +62,9 @@ class FusedNeuMF(FusedStep):
     def _read_items(self) -> tuple[Tensor, NDArray[np.float32]]:
         item_mlp = torch.from_numpy(self.read(self._model.item_mlp.weight, self._items))
         return item_mlp, (item_mlp @ _item_part(self._model.first.weight).T).numpy()
+
+    def item_rows(self) -> dict[Tensor, int]:
+        return {self._model.item.weight: len(self._items), self._model.item_mlp.weight: len(self._items)}
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         model = self._model

@@ -1,0 +1,75 @@
+"""Fused steps on several ranks, beside the same steps in one process."""
+
+import numpy as np
+import pytest
+import torch
+
+from recsieve.communicator import SINGLE_PROCESS, Communicator
+from recsieve.data.sharing import share_out
+from recsieve.denoisers import KeepAll, Reweighted, Truncated
+from recsieve.losses import DenoisedLoss
+from recsieve.models import MODELS
+from recsieve.objectives import BCE, BPR, Softmax
+from recsieve.sampling import Sampler
+from recsieve.training.gradient import layout_of
+from recsieve.training.steps import make_stepper
+from recsieve.training.steps.fused import FusedStep
+
+STEPS = 40
+CASES = [
+    *((name, {}, BCE()) for name in ("gmf", "neumf", "cdae")),
+    ("mf", {"dropout": 0.3, "l2": 0.01}, BCE()),
+    ("mf", {"dropout": 0.0, "l2": 0.01}, BPR()),
+    ("mf", {"dropout": 0.3, "l2": 0.0}, Softmax()),
+]
+
+
+class ByIds:
+    """A strategy that looks at everything it is told, so that ranks have to tell it."""
+
+    def weights(self, batch):
+        return (
+            (batch.users + batch.items + batch.ids) % 3 / 2 + batch.losses.argsort().argsort() / len(batch.labels)
+        ).float()
+
+
+STRATEGIES = [KeepAll(), Truncated(0.3, 20), Reweighted(0.4), ByIds()]
+
+
+def steps_of(data, name, options, objective, denoiser, group):
+    own = share_out(data, group)
+    model = MODELS[name](own.csr, torch.Generator().manual_seed(0), factors=8, **options)
+    stepper, optimizer = make_stepper(model, DenoisedLoss(denoiser, objective, group), 1e-3, "fused", group)
+    sampler = Sampler(own, seed=0, negatives=2, layout=layout_of(model, objective, "paper"))
+    means, epoch = [], 0
+    while len(means) < STEPS:
+        for chunk in sampler.chunks(epoch, 64, 0, [3, sampler.steps_per_epoch(64)]):
+            means += stepper.run(chunk).means
+        epoch += 1
+    optimizer.flush()
+    stepper.gather(np.flatnonzero(own.user_counts()), with_moments=True)
+    return means, {name: weight.clone() for name, weight in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("n_ranks", [2, 3])
+@pytest.mark.parametrize("denoiser", STRATEGIES, ids=lambda denoiser: type(denoiser).__name__)
+@pytest.mark.parametrize(("name", "options", "objective"), CASES)
+def test_fused_steps_of_ranks_are_those_of_one_process_to_rounding(
+    small_data, in_ranks, name, options, objective, denoiser, n_ranks
+):
+    data = small_data(40, 30)
+    asked = data, name, options, objective, denoiser
+    means, weights = steps_of(*asked, SINGLE_PROCESS)
+    first, *others = in_ranks(n_ranks, lambda group: steps_of(*asked, group))
+    assert first[0] == pytest.approx(means, abs=1e-6)
+    torch.testing.assert_close(first[1], weights, rtol=1e-4, atol=1e-5)
+    for other_means, other_weights in others:
+        assert other_means == first[0]
+        assert all(torch.equal(weight, first[1][name]) for name, weight in other_weights.items())
+
+
+def test_ranks_make_fused_steps_by_themselves(small_data):
+    model = MODELS["gmf"](small_data().csr, torch.Generator())
+    group = Communicator(1, 2)
+    stepper, _ = make_stepper(model, DenoisedLoss(KeepAll(), group=group), 1e-3, "auto", group)
+    assert isinstance(stepper, FusedStep)
