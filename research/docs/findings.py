@@ -142,12 +142,13 @@ def outcome(row: Row) -> str:
 def _verdict_table(results: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     for name, metric, row in _natural(results):
-        test, judged = mean_and_spread(row["metrics"][metric]), _judged(row.get("against_baseline"))
+        test, judged = mean_and_spread(row["metrics"][metric]), judged_cells(row.get("against_baseline"))
         rows.append([name, row["model"], row["strategy"], test, *judged])
     return table(["data", "model", "strategy", "test", "change", "95 % interval", "p (Holm)", "verdict"], rows)
 
 
-def _judged(judged: Row | None) -> list[str]:
+def judged_cells(judged: Row | None) -> list[str]:
+    """The change, its interval, p and the verdict, which says what could not have been detected."""
     if judged is None:
         return ["", "", "", "(baseline)"]
     low, high = judged["interval"]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from posixpath import normpath, relpath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
@@ -18,7 +19,9 @@ from latex2mathml.converter import convert as to_mathml
 from mkdocs.structure.files import File, Files
 from nbconvert import MarkdownExporter
 
+from recsieve.reporting.leaderboard import read_cells, write_leaderboard_page
 from research.docs.commands import command_page
+from research.docs.leaderboard import CHARTS
 
 ROOT = Path(__file__).parents[2]
 # The pages of the API, and the modules on each; a module without __all__ shows what it defines itself.
@@ -67,6 +70,7 @@ def on_files(files: Files, config: Any) -> Files:
     generated = {"commands.md": command_page(), "decisions/index.md": decisions_page(ROOT / "docs" / "decisions")}
     generated |= {page: (ROOT / source).read_text() for source, page in PAGES.items() if page != "index.md"}
     generated |= {f"api/{name}.md": api_page(name, modules) for name, modules in API.items()}
+    generated[CHARTS] = leaderboard_page(ROOT / "findings" / "leaderboard")
     for name, content in generated.items():
         files.append(File.generated(config, name, content=content))
     for linked in sorted(set(_outside(files))):
@@ -88,7 +92,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         on_site = f"{on_site}/index.md" if (ROOT / target).is_dir() else on_site
         return f"{match[1]}{relpath(on_site, f'{here}/..')}{match[3]}"
 
-    return LINK.sub(rewritten, markdown)
+    return LINK.sub(rewritten, markdown).replace(f"`{CHARTS}`", f"[{CHARTS}]({CHARTS})")
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -102,6 +106,12 @@ def notebook_page(path: Path) -> dict[str, str | bytes]:
     body, resources = MarkdownExporter().from_notebook_node(notebook, {"unique_key": path.stem})
     body += f"\n\n[This page as a notebook]({path.name})\n"
     return {f"{path.stem}.md": body, path.name: path.read_bytes(), **resources.get("outputs", {})}
+
+
+def leaderboard_page(results: Path) -> str:
+    """All results of the leaderboard with filters and charts."""
+    with TemporaryDirectory() as folder:
+        return write_leaderboard_page(read_cells(results), Path(folder) / CHARTS).read_text(encoding="utf-8")
 
 
 def api_page(name: str, modules: list[str]) -> str:

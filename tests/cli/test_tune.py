@@ -9,7 +9,7 @@ def test_a_log_becomes_advice_a_page_and_the_next_comparison(recsieve, log, colu
     options = ("--trials", 2, "--epochs", 1, "--batch-size", 64, "--strategies", "keep-all,truncated", "--workers", 1)
     answer = recsieve("tune", log, *columns, *options, "--out", tmp_path / "out")
     assert answer.code == 0, answer.err
-    assert "T-CE: dropping up to" in answer.out
+    assert "T-CE: truncated with its default options" in answer.out
     assert "next: recsieve compare" in answer.out
     assert (tmp_path / "out" / "report.html").exists()
     again = recsieve("tune", log, *columns, *options, "--out", tmp_path / "out", "--json")

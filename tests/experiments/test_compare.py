@@ -48,9 +48,9 @@ def test_finished_runs_are_not_repeated_and_more_can_be_added(compare, in_this_p
 
 def test_a_run_that_was_stopped_is_made_anew(compare, in_this_process, tmp_path):
     first = compare()
-    (tmp_path / "out" / "runs" / in_this_process[0] / "manifest.json").unlink()
-    assert compare()["rows"][0]["metrics"] == first["rows"][0]["metrics"]
-    assert in_this_process[-1] == in_this_process[0]
+    (tmp_path / "out" / "runs" / "natural-gmf-T_CE-0" / "manifest.json").unlink()
+    assert compare()["rows"][1]["metrics"] == first["rows"][1]["metrics"]
+    assert in_this_process[-1] == "GMF, T-CE, seed 0"
 
 
 def test_other_settings_in_the_same_folder_are_refused(compare):

@@ -138,3 +138,13 @@ def test_controls_have_the_model_options_of_what_has_to_beat_them():
     tuned = TRUNCATED.model_copy(update={"model_options": {"factors": 8}})
     made = {one.name: one.strategy for one in contenders({"T-CE": tuned}, noise_is_known=False)}
     assert made["least popular drop as T-CE"].model_options == {"factors": 8}
+
+
+def test_a_run_is_called_as_a_person_would_and_its_folder_has_no_spaces():
+    options = {"strategies": {"T-CE": TRUNCATED}, "plain_models": ["ease"], "seeds": 2}
+    noise = [Noise(), Noise(mechanism="uniform", rate=0.2)]
+    cells = plan(make_config({**options, "noise": noise}), dict.fromkeys(noise, False))
+    named = {cell.title: cell.name for cell in cells}
+    assert named["GMF, T-CE, seed 1"] == "natural-gmf-T_CE-1"
+    assert named["GMF, T-CE, uniform 20 % noise, seed 0"] == "uniform_20-gmf-T_CE-0"
+    assert named["EASE, plain"] == "natural-ease-plain-0"

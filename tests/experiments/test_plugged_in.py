@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
+import polars as pl
 import pytest
 import torch
 
@@ -67,11 +68,19 @@ def test_it_is_compared_with_its_options_and_with_a_control(compare):
     assert roles["least popular drop beside mine"] == "popularity control"
 
 
+def searched_options(out):
+    """The options of each trial."""
+    rows = pl.read_csv(out / "tables" / "trials.csv").drop("strategy", "trial", "state", "score").rows(named=True)
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+
 def test_it_is_tuned_over_its_own_search_space_and_that_of_the_model(split, tmp_path, in_this_process):
     config = make_tuning({"strategies": ["forgiving"], "trials": 2, "epochs": 1, "batch_size": 64})
     (found,) = run_tuning(config, tmp_path / "out", split=split)["strategies"]
-    assert 0.1 <= found["options"]["softness"] <= 1.0
-    assert 8 <= found["model_options"]["factors"] <= 256
+    defaults, searched = searched_options(tmp_path / "out")
+    assert {"softness", "model factors"}.isdisjoint(defaults)
+    assert 0.1 <= searched["softness"] <= 1.0
+    assert 8 <= searched["model factors"] <= 256
     assert "learning_rate" in found
 
 
@@ -79,5 +88,7 @@ def test_a_model_that_is_solved_is_tuned_without_a_learning_rate(split, tmp_path
     config = make_tuning({"model": "itemknn", "trials": 2})
     (found,) = run_tuning(config, tmp_path / "out", split=split)["strategies"]
     assert "the strategy truncated does not work with itemknn" in caplog.text
-    assert set(found["model_options"]) == {"neighbours", "similarity"}
+    defaults, searched = searched_options(tmp_path / "out")
+    assert not defaults
+    assert set(searched) == {"model neighbours", "model similarity"}
     assert "learning_rate" not in found

@@ -34,7 +34,7 @@ def test_a_run_that_fails_is_named_with_its_reason(split, tiny, tmp_path):
     # Its tables fit into memory, which is looked at beforehand, and its layers do not.
     options = {"models": ["neumf"], "model_options": {"neumf": {"factors": 200_000}}}
     config = make_config({**tiny, **options, "learning_rate": 1e-3})
-    with pytest.raises(RunError, match=r"natural-neumf-CE-0 failed: .* \(details in .*error.txt\)"):
+    with pytest.raises(RunError, match=r"NeuMF, CE, seed 0 failed: .* \(details in .*error.txt\)"):
         run_comparison(config, tmp_path / "out", split=split)
 
 

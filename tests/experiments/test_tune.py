@@ -31,6 +31,23 @@ def test_every_strategy_gets_equally_many_trials(tune, tmp_path):
         assert entry["score"] == pytest.approx(trials.filter(strategy=entry["title"])["score"].max())
 
 
+@pytest.mark.parametrize("model", ["gmf", "ials", "lightgcn"])
+def test_the_first_trial_has_the_defaults_so_that_a_search_never_ends_below_them(tune, tmp_path, split, model):
+    found = tune(model=model, strategies=["reweighted"], trials=2)["strategies"][0]
+    first = pl.read_parquet(tmp_path / "out" / "tables" / "trials.parquet").row(0, named=True)
+    plain = Recommender(model, "reweighted", epochs=2, batch_size=64).fit(split)
+    assert first["score"] == pytest.approx(plain.selected["score"], abs=1e-9)
+    assert first.get("learning_rate") == (None if model == "ials" else plain.settings.learning_rate)
+    assert found["score"] >= first["score"]
+
+
+def test_defaults_that_win_are_told_as_such():
+    assert in_words("reweighted", {}, {"learning_rate": 0.001}) == (
+        "reweighted with its default options; learning rate 0.001"
+    )
+    assert in_words("keep-all", {}, {}) == "plain training"
+
+
 def test_a_search_that_was_stopped_ends_as_one_that_was_not(tune, tmp_path):
     whole = tune("whole", strategies=["truncated"], trials=6)
     tune("parts", strategies=["truncated"], trials=2)

@@ -14,7 +14,7 @@ FLAGS = (
 )  # fmt: skip
 
 # The browser's time is virtual: on a busy machine its budget may run out while the page still waits for a real thing.
-LOOKS = 3
+LOOKS = 6
 
 # Before all else on the page: whatever goes wrong or is asked of the network is written down.
 TRAP = """<script>

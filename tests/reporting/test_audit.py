@@ -126,7 +126,8 @@ def test_the_page_is_made_without_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-# What is saved is kept instead of being written to a disk.
+# What is saved is kept instead of being written to a disk, and as text: a real blob is read in real time, which the
+# browser's virtual time does not wait for on a busy machine.
 READ = """
   const rows = () => [...document.querySelectorAll(".list tbody tr")].filter(row => row.offsetParent !== null);
   const cells = column => rows().map(row => row.cells[column].textContent);
@@ -137,6 +138,7 @@ READ = """
   };
   const settled = () => new Promise(done => setTimeout(done, 2000));
   let blob, name;
+  window.Blob = class { constructor(parts) { this.parts = parts; } text() { return this.parts.join(""); } };
   URL.createObjectURL = given => { blob = given; return "#"; };
   HTMLAnchorElement.prototype.click = function () { name = this.download; };
   const saved = async id => { document.getElementById(id).click(); return [name, await blob.text()]; };

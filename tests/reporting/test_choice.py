@@ -1,6 +1,7 @@
 import pytest
 
 from recsieve.reporting.choice import choice_lines
+from recsieve.reporting.tables import numeric
 
 PLAIN = {"model": "ease", "model_options": {}, "training": {}, "denoiser": "keep-all", "weighted": False}
 
@@ -32,3 +33,9 @@ def test_it_is_said_that_no_denoising_was_tried():
 @pytest.mark.parametrize("changed", [{"weighted": True}, {"denoiser": "truncated"}, {"c": 0.5}])
 def test_denoising_that_was_tried_and_left_is_said_to_be_no_better(changed):
     assert "Denoising: it was not convincingly better on validation data." in lines(rated("other", **changed))
+
+
+def test_a_blend_is_no_number_although_it_begins_like_one():
+    assert numeric("0.1193")
+    assert numeric("−3.4\u00a0… +4.6\u00a0%")
+    assert not numeric("0.7 · ials + 0.3 · ease")

@@ -118,10 +118,11 @@ def _tell(found: "Audit") -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from recsieve.reporting.audit import score_name
     from recsieve.reporting.tables import say, show
 
     say(*found.summary["notes"], bullet=True)
-    table = Table("user", "item", "noise score", "why", title="the most suspicious interactions")
+    table = Table("user", "item", score_name(found.summary), "why", title="the most suspicious interactions")
     for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
         table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
     show(table)

@@ -60,11 +60,12 @@ def compare(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))
         return
+    from recsieve.reporting.comparison import data_name
     from recsieve.reporting.comparison_tables import terminal_rows
     from recsieve.reporting.tables import rows_table, say, show
 
     header_row, rows = terminal_rows(comparison.result)
-    show(rows_table(header_row, rows, title=f"{data.name}, test, {config.seeds} seeds"))
+    show(rows_table(header_row, rows, title=f"{data_name(comparison.result)}, test, {config.seeds} seeds"))
     say(comparison.answer)
     say(*comparison.conclusions, bullet=True)
     typer.echo(f"page: {comparison.page}")

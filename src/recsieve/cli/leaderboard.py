@@ -27,14 +27,17 @@ def leaderboard(
 ) -> None:
     """Compare strategies on several models and data sets, with equal tuning for all.
 
-    Finished cells are not repeated. After Ctrl-C, the same command continues.
+    Writes OUT/leaderboard.html, a page with filters and charts of all result files. Finished cells are not repeated.
+    After Ctrl-C, the same command continues.
     """
     from recsieve.cli.task_progress import task_progress
     from recsieve.experiments.leaderboard import cells, read_board, run_cell
     from recsieve.reporting.comparison import write_comparison_page
+    from recsieve.reporting.leaderboard import read_cells, write_leaderboard_page
 
     found = read_board(board)
     wanted = list(dict.fromkeys([*found.strategies, *names(strategies or "")]))
+    results = results or out / "results"
     command, split, loaded = shlex.join(["recsieve", *sys.argv[1:]]), None, ""
     for cell in cells(found, names(data or ""), names(models or "")):
         if cell.data != loaded:
@@ -42,7 +45,9 @@ def leaderboard(
         assert split is not None
         with task_progress() as progress:
             result = run_cell(
-                found, cell, split, out, results or out / "results", strategies=wanted, command=command,
+                found, cell, split, out, results, strategies=wanted, command=command,
                 workers=workers, progress=progress, write_page=write_comparison_page,
             )  # fmt: skip
+        page = write_leaderboard_page(read_cells(results), out / "leaderboard.html")
         typer.echo(f"{cell.name}: {result['answer']}")
+    typer.echo(f"The leaderboard is on the page {page}.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from recsieve.experiments.pool import Progress, Started
@@ -50,6 +50,8 @@ class Standing:
     def estimate(self) -> str:
         """How long it will still take; before a run has ended, only the most that it can take is known."""
         left = self.start.tasks - self.done
+        if not left:
+            return "writing the results"
         under_way = [run for run in self.running.values() if run.done]
         if self.lasted:
             mean = sum(self.lasted) / len(self.lasted)
@@ -66,7 +68,7 @@ class Standing:
         line = Table.grid(padding=(0, 1))
         done = f"{self.done}/{self.start.tasks} {self.start.noun}"
         line.add_row(bar, done, duration(time.monotonic() - self.began), self.estimate())
-        table = Table.grid(padding=(0, 2))
+        table = Table.grid(Column(no_wrap=True, overflow="ellipsis"), padding=(0, 2))
         for name, run in sorted(self.running.items()):
             table.add_row(Text(name), f"{run.unit} {run.done}", run.note, duration(self.seconds(run)))
         return Group(line, table)

@@ -45,9 +45,9 @@ class Board(BaseModel):
 
     model_config = _STRICT
 
-    data: dict[str, DataSource]
+    data: Annotated[dict[str, DataSource], Field(min_length=1)]
     noise: dict[str, Noise] = {}  # by name of data: noise put into it, where it is not as it is
-    models: dict[str, BoardModel]
+    models: Annotated[dict[str, BoardModel], Field(min_length=1)]
     strategies: list[str]  # by name; each is tuned
     trials: Positive = 5  # of each strategy, plain training too
     seeds: Annotated[int, Field(ge=2)] = 5

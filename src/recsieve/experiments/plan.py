@@ -50,6 +50,15 @@ class Cell:
         parts = (self.noise, self.settings.model, self.contender.name, str(self.settings.seed))
         return "-".join(re.sub(r"[^\w.+]+", "_", part).strip("_") for part in parts)
 
+    @property
+    def title(self) -> str:
+        """What a person calls it, e.g. "GMF, T-CE, seed 0"."""
+        model = MODELS[self.settings.model]
+        seed = [f"seed {self.settings.seed}"] if getattr(model, "uses_seed", True) else []
+        noise = [] if self.noise == "natural" else [f"{self.noise} noise"]
+        name = getattr(model, "__name__", self.settings.model)
+        return ", ".join([name, self.contender.name, *noise, *seed])
+
 
 def plan(config: ComparisonConfig, flags: Mapping[Noise, bool]) -> list[Cell]:
     """Every run, seed by seed, so that what is finished early is balanced; `flags` says where noise is known."""

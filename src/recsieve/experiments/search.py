@@ -1,4 +1,4 @@
-"""The trials of one strategy: options in, validation scores out, hopeless ones stopped early."""
+"""The trials of one strategy: options in, the defaults first, validation scores out, hopeless ones stopped early."""
 
 from __future__ import annotations
 
@@ -108,10 +108,14 @@ class StudyTask:
             reporter.tell(done + 1, study.best_value if any_complete(study) else None)
 
     def _score(self, trial: Trial, split: Split, reporter: Reporter) -> float:
-        found = suggest(space_of(self.config, self.denoiser), trial)
+        space = space_of(self.config, self.denoiser)
+        # The defaults come first: a search of few trials must not end below what needs no search.
+        found = suggest(space if trial.number else {}, trial)
         common = common_settings(self.config)
         found["model_options"] = common["model_options"] | found["model_options"]
         settings = make_settings(common | {"denoiser": self.denoiser} | found)
+        if "learning_rate" in space:
+            found["learning_rate"] = settings.learning_rate
         trial.set_user_attr("found", found)
 
         def take(event: Event) -> None:
@@ -150,10 +154,11 @@ def any_complete(study: optuna.Study) -> bool:
 
 def importance(study: optuna.Study) -> dict[str, float]:
     """The share of each option in what makes good trials differ (PED-ANOVA); nothing where trials are few."""
-    complete = [trial for trial in study.trials if trial.state == TrialState.COMPLETE]
-    if len(complete) < FEW or len(complete[0].params) < 2 or len({trial.value for trial in complete}) < 2:
+    searched = [trial for trial in study.trials if trial.state == TrialState.COMPLETE and trial.params]
+    if len(searched) < FEW or len(searched[0].params) < 2 or len({trial.value for trial in searched}) < 2:
         return {}
-    found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
+    evaluator = PedAnovaImportanceEvaluator()
+    found = get_param_importances(study, evaluator=evaluator, params=list(searched[0].params))
     return {name: float(share) for name, share in found.items()}
 
 

@@ -64,6 +64,10 @@ def in_words(denoiser: str, options: Mapping[str, Any], others: Mapping[str, Any
 
 
 def _of_strategy(denoiser: str, options: Mapping[str, Any]) -> str:
+    if denoiser == "keep-all":
+        return "plain training"
+    if not options:
+        return f"{denoiser} with its default options"
     if options.keys() == {"drop_positives", "ramp_epochs"}:
         what = {"random-drop": " at random", "least-popular-drop": ", the least popular items first"}.get(denoiser, "")
         share, epochs = 100 * options["drop_positives"], options["ramp_epochs"]
@@ -77,8 +81,6 @@ def _of_strategy(denoiser: str, options: Mapping[str, Any]) -> str:
     if "false_positive_weight" in options:
         share = 100 * options["false_positive_weight"]
         return f"regretted interactions as negatives with a weight of {share:.3g} % of a satisfying one"
-    if denoiser == "keep-all":
-        return "plain training"
     return ", ".join([denoiser, *(f"{name} {_shown(value)}" for name, value in options.items())])
 
 

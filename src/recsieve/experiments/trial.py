@@ -50,7 +50,7 @@ class TrialTask:
 
     @property
     def name(self) -> str:
-        return self.cell.name
+        return self.cell.title
 
     @property
     def finished(self) -> bool:

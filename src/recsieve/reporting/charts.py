@@ -15,6 +15,8 @@ from recsieve.reporting.colours import scale
 
 KINDS = {"true_positive_loss": "true positives", "false_positive_loss": "false positives", "loss": "training loss"}
 
+POINTS = 100  # of a line
+
 
 def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
     """The losses of true and false positives along each training, side by side (the paper's Figures 3 and 7)."""
@@ -35,6 +37,11 @@ def loss_lines(history: pl.DataFrame) -> alt.Chart:
     known = [kind for kind in KINDS if kind in history.columns]
     long = history.select("step", *known).unpivot(index="step", variable_name="kind", value_name="value")
     long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("value").is_not_nan())
+    width = max(1, history.height // POINTS)  # means of several batches: single ones are too noisy to read
+    bins = pl.col("step").rank("dense") // width
+    long = long.group_by("kind", bins.over("kind").alias("bin"), maintain_order=True).agg(
+        pl.col("step", "value").mean()
+    )
     drawn = {name: colour for name, colour in colours.KINDS.items() if name in long["kind"]}
     return (
         alt.Chart(alt.Data(values=long.to_dicts()), height=220)

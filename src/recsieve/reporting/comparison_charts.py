@@ -42,21 +42,24 @@ def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
         }
         for row in rows
     ]
-    strategy = alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190))
-    colour = alt.Color(
-        "verdict:N", title=None, legend=alt.Legend(orient="bottom"),
-        scale=scale(VERDICTS),
-    )  # fmt: skip
+    chart = effect_layers(alt.Data(values=values), metric, "strategy")
+    return chart.properties(title=title, width=WIDTH, height=28 * max(len(rows), 3))
+
+
+def effect_layers(data: Any, metric: str, name: str) -> Any:
+    """A point with its interval for each row of the data, beside a line at zero; `name` is the column of its names."""
+    colour = alt.Color("verdict:N", title=None, legend=alt.Legend(orient="bottom"), scale=scale(VERDICTS))
     tooltip: list[Any] = [
-        "strategy:N", "verdict:N", _percent("change", "change %"), _percent("low", "from %"), _percent("high", "to %"),
+        f"{name}:N", "verdict:N", _percent("change", "change %"), _percent("low", "from %"), _percent("high", "to %"),
         _percent("smallest", "smallest detectable %"),
     ]  # fmt: skip
-    base = alt.Chart(alt.Data(values=values)).encode(y=strategy, color=colour, tooltip=tooltip)
+    names = alt.Y(f"{name}:N", sort=None, title=None, axis=alt.Axis(labelLimit=190))
+    base = alt.Chart(data).encode(y=names, color=colour, tooltip=tooltip)
     change = f"change of {metric}, %"
     interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=change), x2="high:Q")
     point = base.mark_point(filled=True, size=90, opacity=1).encode(x="change:Q")
     plain = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color=QUIET).encode(x="zero:Q")
-    return alt.layer(plain, interval, point).properties(title=title, width=WIDTH, height=28 * max(len(rows), 3))
+    return alt.layer(plain, interval, point)
 
 
 def noise_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:

@@ -22,7 +22,7 @@ def summary_rows(result: Mapping[str, Any]) -> Table:
     metric, where = result["config"]["metric"], _where(result["rows"])
     header = [*where, "strategy", "verdict", "change", "95 % interval", metric]
     return header, [
-        [*_start(row, where), *_judged(row), mean_and_spread(row["metrics"][metric])] for row in result["rows"]
+        [*_start(row, where), *judged_cells(row), mean_and_spread(row["metrics"][metric])] for row in result["rows"]
     ]
 
 
@@ -36,7 +36,7 @@ def terminal_rows(result: Mapping[str, Any]) -> Table:
         [
             *(row[name] for name in where),
             row["model"] if row["role"] == PLAIN else row["strategy"],
-            *(cell.replace("\u00a0%", "") for cell in _judged(row)),
+            *(cell.replace("\u00a0%", "") for cell in judged_cells(row)),
             mean_and_spread(row["metrics"][metric]).replace("\u00a0", ""),
         ]
         for row in rows
@@ -59,7 +59,7 @@ def full_rows(result: Mapping[str, Any]) -> Table:
         judged = row.get("against_baseline")
         measures = [row["metrics"][name]["mean"] for name in known]
         p_value = None if judged is None else judged["adjusted_p"]
-        cells += [_beats(row, "against_popularity"), _beats(row, "against_best_plain"), p_value, *measures]
+        cells += [beats(row, "against_popularity"), beats(row, "against_best_plain"), p_value, *measures]
         cells += [round(row["epoch_selected"]["mean"]), round(row["seconds"]["mean"])]
     return header, rows
 
@@ -91,7 +91,8 @@ def _start(row: Row, where: Sequence[str]) -> list[str]:
     return [*(row[name] for name in where), row["strategy"]]
 
 
-def _judged(row: Row) -> list[str]:
+def judged_cells(row: Row) -> list[str]:
+    """The verdict against plain training, the change and its interval."""
     if "against_baseline" not in row:
         best = "best " if row.get("best_plain") else ""
         return [f"({best}plain model)" if row["role"] == PLAIN else "(baseline)", "", ""]
@@ -101,7 +102,8 @@ def _judged(row: Row) -> list[str]:
     return [judged["verdict"].removesuffix(" found"), percent(judged["relative"]), interval]
 
 
-def _beats(row: Row, kind: str) -> str:
+def beats(row: Row, kind: str) -> str:
+    """Whether a strategy is better than a control or a plain model, and by how much."""
     judged = row.get(kind)
     return "–" if judged is None else f"{BEATEN[judged['verdict']]} ({percent(judged['relative'])})"
 

@@ -44,7 +44,7 @@ def write_page(
 ) -> None:
     """Write sections as one self-contained HTML file; a template of its own may show `data` too."""
     environment = Environment(loader=PackageLoader("recsieve.reporting"), autoescape=True)
-    charts = any(section.charts for section in sections)
+    charts = data is not None or any(section.charts for section in sections)
     text = environment.get_template(template).render(
         title=title, subtitle=subtitle, sections=sections, charts=charts, number=number, numeric=numeric, data=data,
         bundle=_drawing_code() if charts else "",

@@ -84,7 +84,8 @@ def _facts(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappin
         ("data", _name(data)),
         ("noise is", data.get("false_positive", "not known")),
         ("users tested", f"{results['test_users']:,}"),
-        ("training", f"{results['seconds']:,.0f} s" + (f", epoch {epoch:.0f} kept" if epoch else "")),
+        ("training", f"{results['seconds']:,.0f} s"),
+        *([("epoch kept", f"{epoch:.0f}")] if epoch and choice is None else []),
         *([] if choice is None else [("chosen", choice["chosen"]["name"])]),
     ]
 

@@ -74,8 +74,10 @@ def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str 
 
 
 def numeric(cell: Any) -> bool:
-    """Whether a cell is a number, or text that begins like one, so that it stands to the right; a list is none."""
-    return not isinstance(cell, str) or (cell.startswith(tuple("0123456789+−")) and ", " not in cell)
+    """Whether a cell is a number, or text that begins like one, and so is aligned right; lists and blends are not."""
+    return not isinstance(cell, str) or (
+        cell.startswith(tuple("0123456789+−")) and ", " not in cell and " · " not in cell
+    )
 
 
 def number(value: float | None) -> str:
