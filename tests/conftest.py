@@ -150,6 +150,13 @@ def in_ranks():
         def all_reduce(self, tensor):
             tensor.copy_(torch.stack(self._exchange(tensor.clone())).sum(0))
 
+        def exchange_parts(self, parts):
+            for part, theirs in zip(parts, self._exchange(parts[self.rank].clone()), strict=True):
+                part.copy_(theirs)
+
+        def all_to_all(self, rows, counts):
+            return torch.cat([parts.split(n)[self.rank] for parts, n in self._exchange((rows.clone(), counts))])
+
         def broadcast(self, tensor):
             return tensor.copy_(self._exchange(tensor.clone())[0])
 

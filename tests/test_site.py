@@ -59,6 +59,11 @@ def test_formulas_need_no_script(site):
     assert "arithmatex" not in page
 
 
+def test_the_leaderboard_links_to_its_page_with_filters(site):
+    assert 'href="leaderboard-charts.html"' in (site / "leaderboard.html").read_text(encoding="utf-8")
+    assert "data-by=" in (site / "leaderboard-charts.html").read_text(encoding="utf-8")
+
+
 def test_search_knows_every_kind_of_page(site):
     index = (site / "search" / "search_index.json").read_text(encoding="utf-8")
     for page in (

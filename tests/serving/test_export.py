@@ -85,6 +85,13 @@ def test_an_index_says_how_many_of_the_best_it_finds(runs, recommenders, tmp_pat
     assert [about["items"][int(key)] for key in found.keys] == lists
 
 
+def test_the_same_run_gives_the_same_index_to_the_byte(runs, tmp_path):
+    first, again = (tmp_path / f"{name}.usearch" for name in ("first", "again"))
+    export(runs / "ials", first, k=5)
+    export(runs / "ials", again, k=5)
+    assert first.read_bytes() == again.read_bytes()
+
+
 def test_weights_are_read_by_numpy_and_safetensors_without_pickle(runs, recommenders, tmp_path):
     export(runs / "cdae", tmp_path / "w.npz")
     export(runs / "cdae", tmp_path / "w.safetensors")

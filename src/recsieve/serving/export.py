@@ -137,7 +137,8 @@ def _write_index(ranker: Ranker, vectors: Vectors | None, path: Path, k: int) ->
         raise ConfigError("usearch is not installed: pip install 'recsieve[ann]'.") from None
     vectors = _required(ranker, vectors)
     index = Index(ndim=vectors.items.shape[1], metric="ip", dtype="f32")
-    index.add(np.arange(len(vectors.items), dtype=np.uint64), vectors.items.numpy())
+    # With several threads the graph depends on who comes first, and so does what it finds.
+    index.add(np.arange(len(vectors.items), dtype=np.uint64), vectors.items.numpy(), threads=1)
     k = min(k, len(vectors.items))
     users = np.linspace(0, len(vectors.users) - 1, min(RECALL_USERS, len(vectors.users))).astype(np.int32)
     exact, _ = rank_items(ranker.scorer, users, k, None)
