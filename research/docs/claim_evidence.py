@@ -14,6 +14,7 @@ from research.paper.reports.verdicts import both_selections, judged, p_value
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "not decidable here"
 VERDICTS = {"better": CONFIRMED, "worse": REFUTED, "no difference found": OPEN}
 MODELS = ("gmf", "neumf", "cdae")
+TITLES = {"table3": "Table 3", "tuned": "Table 3 with tuned settings"}
 STUDY = "recsieve compare"  # 5 seeds, to convergence, chosen by validation NDCG@20
 
 Row = Mapping[str, Any]
@@ -32,7 +33,7 @@ class Finding(NamedTuple):
 
 def against_ce(method: str) -> list[Finding]:
     """A strategy against plain CE: tested in comparisons and in Table 3; otherwise without a verdict."""
-    return [*_compared("strategy", method), *_tables("table3", method)]
+    return [*_compared("strategy", method), *_tables("table3", method), *_tables("tuned", method)]
 
 
 def clean_training() -> list[Finding]:
@@ -71,13 +72,13 @@ def _compared(role: str, strategy: str | None = None) -> list[Finding]:
 
 
 def _tables(name: str, method: str) -> list[Finding]:
-    found = []
+    found, title = [], TITLES[name]
     for entry in entries(name):
         rows = entry["improvement"]
         verdicts = [judged(rows, by) for by in SELECTIONS]
         for row, *tested in zip(rows, *verdicts, strict=True):
             if row["method"] == method:
-                numbers = f"Table {name[-1]}: RI {both_selections(row['ours'])}"
+                numbers = f"{title}: RI {both_selections(row['ours'])}"
                 found.append(_of_table(entry, row["model"], numbers, tested))
     return found
 
