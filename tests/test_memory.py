@@ -1,4 +1,7 @@
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +51,29 @@ def test_the_command_line_sets_the_limit(recsieve, tmp_path):
     assert answer.err.startswith("error: ")
     assert "--memory" in answer.err
     assert recsieve("describe", tmp_path / "log.csv", "--memory", "100G").code == 0
+
+
+FREED = """
+from recsieve.memory import keep_little
+keep_little()
+import numpy as np
+import polars as pl
+def megabytes():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+whole = pl.DataFrame({"a": pl.arange(0, 1 << 16, eager=True)})
+whole.with_columns(b=pl.col("a") + 1)
+before = megabytes()
+frames = [whole.with_columns(b=pl.col("a") * factor) for factor in range(300)]
+arrays = [np.ones(1 << 19, np.float32) for _ in range(100)]
+taken = megabytes()
+del frames, arrays[:-1]  # the last lies above the others
+print(taken - before, megabytes() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell how much memory is used")
+def test_a_service_gives_freed_memory_back_at_once():
+    done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
+    taken, kept = map(int, done.stdout.split())
+    assert taken > 300
+    assert kept < 30

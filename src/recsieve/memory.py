@@ -14,6 +14,8 @@ from recsieve.errors import ConfigError
 
 # An environment variable and no argument: the processes that a command starts have to keep to it too.
 LIMIT = "RECSIEVE_MEMORY"
+_JEMALLOC = "_RJEM_MALLOC_CONF"  # polars' own
+_M_MMAP_THRESHOLD, _LARGE = -3, 1 << 20  # of glibc's mallopt: blocks from this size on are mapped one by one
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -50,6 +52,17 @@ def give_back() -> None:
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):  # another allocator than glibc's
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def keep_little() -> None:
+    """Let the allocators give large blocks back when they are freed, for whoever runs for long.
+
+    It has to be called before polars is imported, whose allocator, jemalloc, reads its settings when it is loaded and
+    would keep what each reload of a service has read until it is used again.
+    """
+    os.environ[_JEMALLOC] = "dirty_decay_ms:0,muzzy_decay_ms:0"
+    with suppress(OSError, AttributeError, TypeError):  # another allocator than glibc's
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def gigabytes(size: float) -> str:

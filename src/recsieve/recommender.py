@@ -329,7 +329,8 @@ class Recommender(Displayed):
     def interacted(self) -> CSR:
         """What each user has in any part, the test too: what `recommend` does not offer again."""
         _, split = self._fitted()
-        return self.seen().union(split.test.csr).union(split.test_false_positives.csr)
+        held_out = split.validation.csr.union(split.test.csr).union(split.test_false_positives.csr)
+        return split.train.csr.union(held_out)  # the large one once
 
     def save(self, folder: Path | str) -> None:
         """Write a run folder; a folder that holds something else is refused."""

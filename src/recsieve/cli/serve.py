@@ -8,6 +8,7 @@ import typer
 
 from recsieve.cli.options import Run
 from recsieve.errors import ConfigError
+from recsieve.memory import keep_little
 
 
 def serve(
@@ -20,6 +21,7 @@ def serve(
     log_ids: Annotated[bool, typer.Option("--log-ids", help="Also log which users and items are requested.")] = False,
 ) -> None:
     """Start an HTTP service for recommendations, similar items and reasons."""
+    keep_little()
     try:
         import uvicorn
 

@@ -34,7 +34,8 @@ class ItemItemScorer(Scorer):
         self._title, self._as_profile = title, as_profile
         self.n_users, self.n_items = weights_of_users.shape
         values = as_profile(weights_of_users.data.astype(np.float32, copy=False))
-        self._profiles = (weights_of_users.indptr.astype(np.int64), weights_of_users.indices.astype(np.int32), values)
+        offsets, items = weights_of_users.indptr, weights_of_users.indices
+        self._profiles = (offsets.astype(np.int64, copy=False), items.astype(np.int32, copy=False), values)
 
     @torch.no_grad()
     def score(self, users: Tensor) -> Tensor:

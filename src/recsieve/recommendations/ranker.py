@@ -53,7 +53,7 @@ class Ranker:
     def __init__(self, scorer: Scorer, data: Interactions, interacted: CSR, popularity: NDArray[np.int64]) -> None:
         self.scorer, self._interacted, self._popularity = scorer.prepare(), interacted, popularity
         self.users, self.items = IdIndex(data.user_ids), IdIndex(data.item_ids)
-        self._data = data
+        self._profiles = data.profiles  # a service keeps no other column
         self._by_popularity = PopularityScorer(1, torch.from_numpy(popularity.astype(np.float32)))
 
     def for_users(
@@ -161,7 +161,7 @@ class Ranker:
 
     def _profile_of(self, user: int) -> csr_array:
         """What a fitted user was fitted on."""
-        profiles = self._data.profiles
+        profiles = self._profiles
         row = slice(profiles.offsets[user], profiles.offsets[user + 1])
         items, weights = profiles.items[row], profiles.weights
         values = np.ones(len(items), np.float32) if weights is None else weights[row]

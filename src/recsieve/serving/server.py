@@ -97,13 +97,16 @@ class Current:
 
     def reload(self, folder: Path | None = None) -> Server:
         """Take another run, or the same folder as it is now; a run that cannot be read changes nothing."""
+        folder = folder or self.server.folder
         with self._turn:
             try:
-                server = Server(folder or self.server.folder)
+                RunFolder(folder).require()
+                self._before = None  # or there would be three at once
+                server = Server(folder)
             except (ValueError, OSError) as error:  # of a name that no folder can have
                 raise RunError(f"{str(folder)!r} cannot be opened ({error}): give a run folder.") from None
             self._before, self.server = self.server, server
-            give_back()  # or what the one before the last took would be kept in pieces
+            give_back()  # or what was only needed to read it would be kept in pieces
             return server
 
     def back(self) -> Server:

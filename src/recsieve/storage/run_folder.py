@@ -268,4 +268,4 @@ def _array(rows: pl.DataFrame, column: str, least: float, most: float) -> np.nda
     values = rows[column]
     if values.dtype != _TYPES[column] or values.has_nulls() or not values.is_between(least, most).all():
         raise ValueError(f"{column} holds what it cannot: {_TYPES[column]} from {least:g} to {most:g} is expected")
-    return values.to_numpy().copy()
+    return values.to_numpy()
