@@ -13,8 +13,7 @@ from recsieve.reporting.charts import write_chart
 from research.docs.claims import claims, in_words
 from research.docs.paper_results import DATA, DOCS, RESULTS, entries, grid, merged, models_in, place
 from research.paper.reports import table4
-from research.paper.reports.registry import REPORTS
-from research.paper.reports.report import SELECTIONS, Report, Table, percent
+from research.paper.reports.report import SELECTIONS, Report, Table, percent, report_on
 from research.paper.reports.table1 import clean_change
 
 PICTURES = DOCS / "images" / "paper"
@@ -158,7 +157,7 @@ def section(name: str) -> str:
     if result is None:
         return ""
     heading, about = HEADINGS[name]
-    report = REPORTS[name](result)
+    report = report_on(result)
     parts = [f"## {heading}", about, commands(result["commands"])]
     parts.append("\n".join(f"- {sentence}" for sentence in report.found))
     parts += [markdown(table) for table in report.tables if name != "table2" or "Published" not in table.heading]
@@ -318,5 +317,5 @@ if __name__ == "__main__":
     (DOCS / "paper.md").write_text(paper(), encoding="utf-8")
     for name in ORDER:
         result = merged(name)
-        if result is not None and (report := REPORTS[name](result)).figures:
+        if result is not None and (report := report_on(result)).figures:
             picture(name, report)
