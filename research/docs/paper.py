@@ -11,7 +11,8 @@ import altair as alt
 
 from recsieve.reporting.charts import write_chart
 from research.docs.claims import claims, in_words
-from research.docs.paper_results import DATA, DOCS, RESULTS, entries, grid, merged, models_in, place
+from research.docs.markdown import table
+from research.docs.paper_results import DATA, DOCS, RESULTS, entries, merged, models_in, place
 from research.paper.reports import table4
 from research.paper.reports.report import SELECTIONS, Report, Table, percent, report_on
 from research.paper.reports.table1 import clean_change
@@ -160,7 +161,7 @@ def section(name: str) -> str:
     report = report_on(result)
     parts = [f"## {heading}", about, commands(result["commands"])]
     parts.append("\n".join(f"- {sentence}" for sentence in report.found))
-    parts += [markdown(table) for table in report.tables if name != "table2" or "Published" not in table.heading]
+    parts += [headed(of) for of in report.tables if name != "table2" or "Published" not in of.heading]
     if report.figures:
         parts.append(f"![{heading}](images/paper/{name}.svg)")
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -171,9 +172,9 @@ def commands(given: Iterable[str]) -> str:
     return f"<details><summary>Commands</summary>\n\n```sh\n{lines}\n```\n\n</details>"
 
 
-def markdown(table: Table) -> str:
+def headed(of: Table) -> str:
     """A table under its heading."""
-    return f"**{table.heading}.**\n\n{grid(table.header, table.rows)}"
+    return f"**{of.heading}.**\n\n{table(of.header, of.rows)}"
 
 
 def picture(name: str, report: Report) -> None:
@@ -191,7 +192,7 @@ def data_table() -> str:
             seen.setdefault(entry["data"]["name"], entry["data"])
     header = ("data", "training interactions", "false positives", "what it is")
     ordered = sorted(seen.values(), key=lambda data: place(data["name"]))
-    return grid(
+    return table(
         header, [(d["name"], f"{d['interactions']:,}", f"{d['false_positive_share']:.1%}", d["about"]) for d in ordered]
     )
 
@@ -228,7 +229,7 @@ def in_short() -> str:
     cells = [
         [f"{data}, {NAMES[model]}", *(told.get(name, "–") for name in header[1:])] for (data, model), told in ordered
     ]
-    return grid(header, cells)
+    return table(header, cells)
 
 
 def missing() -> list[str]:
@@ -271,7 +272,7 @@ def ml100k() -> str:
         for cell in result["cells"]
     ]
     return ML100K.format(
-        command=result["command"], seeds=result["cells"][0]["seeds"], table=grid(("", *METRICS.values()), rows),
+        command=result["command"], seeds=result["cells"][0]["seeds"], table=table(("", *METRICS.values()), rows),
         fidelity=_whole_runs(result["cells"]), lightgcn=_longer(result["cells"]),
     )  # fmt: skip
 
