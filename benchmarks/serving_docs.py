@@ -6,9 +6,10 @@ python -m benchmarks.serving_docs
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from research.docs.markdown import table
 
 ROOT = Path(__file__).parents[1]
 PAGE, RESULTS = ROOT / "docs" / "serving.md", Path(__file__).parent / "results"
@@ -47,7 +48,7 @@ def _new_users() -> list[str]:
         for row in rows
     )  # fmt: skip
     header = ("data", "model", "left out", "users", "in training", "as new users", "share", "goal", "same model")
-    return [said, _table(header, cells)]
+    return [said, table(header, cells)]
 
 
 def _refresh() -> list[str]:
@@ -65,7 +66,7 @@ def _refresh() -> list[str]:
         for row in rows
     )  # fmt: skip
     header = ("data", "model", "before", "refreshed", "from scratch", "share", "share on all", "time")
-    return [said, _table(header, cells)]
+    return [said, table(header, cells)]
 
 
 def _time_share(row: dict[str, Any]) -> str:
@@ -115,12 +116,7 @@ def _load(name: str, found: dict[str, Any] | None) -> list[str]:
          f"{row['p99_ms']:.1f} ms", str(row["errors"]))
         for row in found["rows"]
     )  # fmt: skip
-    return [said, _table(("", "connections", "requests per second", "p50", "p99", "errors"), cells)]
-
-
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return [said, table(("", "connections", "requests per second", "p50", "p99", "errors"), cells)]
 
 
 if __name__ == "__main__":

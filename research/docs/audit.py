@@ -17,25 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from recsieve.errors import DataError
 from recsieve.files import write_text
-from research.docs.findings import table
+from research.docs.markdown import read_results, size, table
 
 Result = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 GUIDE = Path(__file__).with_suffix(".md")  # how to use it, which stands before what was found
 SHARES = {0.0: "no labels", 0.01: "1 %", 0.05: "5 %", 0.2: "20 %"}
+STUDY = "python -m research.studies.audit"
 OTHERS = ("T-CE", "T-CE as a ranking", "plain loss", "unpopularity")
 TARGETS = {0.05: (1.5, 1.0), 0.2: (1.6, 1.35)}  # times T-CE's precision, and on modcloth
-
-
-def read_results(folder: Path) -> dict[str, dict[str, Any]]:
-    """The results in a folder, by the name of their data."""
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    if not results:
-        raise DataError(f"{folder} holds no results: write some with `python -m research.studies.audit`.")
-    return results
 
 
 def audit_page(results: Mapping[str, Result], coverage: Result, checks: Result) -> str:
@@ -224,15 +216,15 @@ def _provenance(results: Mapping[str, Result], coverage: Result, checks: Result)
     lines = [
         [
             name,
-            f"{result['facts']['users']:,} × {result['facts']['items']:,}, {result['facts']['interactions']:,}",
+            size(result["facts"]),
             result["date"][:10],
             f"`{result['command']}`",
         ]
         for name, result in results.items()
     ]
     simulated = coverage["world"]
-    size = f"{simulated['n_users']:,} × {simulated['n_items']:,}, simulated"
-    lines.append(["coverage of the interval", size, "", f"`{coverage['command']}`"])
+    of_world = f"{simulated['n_users']:,} × {simulated['n_items']:,}, simulated"
+    lines.append(["coverage of the interval", of_world, "", f"`{coverage['command']}`"])
     lines.append(["checks", "", "", f"`{checks['command']}`"])
     return table(["data", "users × items, interactions", "date", "command"], lines)
 
@@ -241,4 +233,4 @@ if __name__ == "__main__":
     given = Path(sys.argv[1])
     beside = [given.parent / name for name in ("audit-coverage.json", "checks.json")]
     measured, checked = (json.loads(path.read_text(encoding="utf-8")) for path in beside)
-    write_text(Path(sys.argv[2]), audit_page(read_results(given), measured, checked))
+    write_text(Path(sys.argv[2]), audit_page(read_results(given, STUDY), measured, checked))

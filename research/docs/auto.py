@@ -8,23 +8,22 @@ of `research.studies.budget`. The chart of it is written beside the page.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recsieve.errors import DataError
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
 from recsieve.reporting.charts import write_chart
 from research.docs.budget import budget_chart, budget_parts, read_budgets
-from research.docs.findings import table
+from research.docs.markdown import read_results, size, table
 
 Result = Mapping[str, Any]
 Results = Mapping[str, Result]
 
+STUDY = "python -m research.studies.auto"
 UNLABELLED, LABELLED, CONTROL = "no labels", "5 % labels", "popularity control"
 # The sets that the study is meant for, and the levels with 5 % labels that were set as goals before it was run: at
 # least, and hoped for. A set without a result is named on the page.
@@ -36,14 +35,6 @@ GOALS = {
     "movietweetings-2013-11": (0.170, 0.174),
     "steam-200k": (0.385, 0.400),
 }
-
-
-def read_results(folder: Path) -> dict[str, dict[str, Any]]:
-    """The results in a folder, by the name of their data."""
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    if not results:
-        raise DataError(f"{folder} holds no results: write some with `python -m research.studies.auto`.")
-    return results
 
 
 def auto_page(results: Results, budgets: Sequence[Result] = ()) -> str:
@@ -219,12 +210,10 @@ def _points(difference: float) -> str:
 def _provenance(results: Results) -> str:
     rows = []
     for name, result in results.items():
-        facts = result["facts"]
-        size = f"{facts['users']:,} × {facts['items']:,}, {facts['interactions']:,}"
         seconds = [one["seconds"] for setting in result["settings"].values() for one in setting["seeds"]]
         seeds = result["config"]["seeds"]
         cells = [str(seeds), f"{sum(seconds) / seeds:.0f}", result["date"][:10]]
-        rows.append([name, size, *cells, f"`{result['command']}`"])
+        rows.append([name, size(result["facts"]), *cells, f"`{result['command']}`"])
     header = ["data", "users × items, training interactions", "seeds", "seconds per seed", "date", "command"]
     return "\n\n".join([
         "Seconds are on one busy core, for the three choices of a seed and their tests, which share the plain models "
@@ -236,5 +225,5 @@ def _provenance(results: Results) -> str:
 if __name__ == "__main__":
     folder, budget, page = map(Path, sys.argv[1:4])
     runs = read_budgets(budget)
-    write_text(page, auto_page(read_results(folder), runs))
+    write_text(page, auto_page(read_results(folder, STUDY), runs))
     write_chart(budget_chart(runs), page.parent / "images" / "budget.svg", formats=("svg",))

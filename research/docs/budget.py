@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from research.docs.findings import table
+from research.docs.markdown import table
 
 Run = Mapping[str, Any]
 

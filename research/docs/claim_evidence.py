@@ -116,13 +116,13 @@ def truncating_over_reweighting() -> list[Finding]:
 
 def order_of_gains(model: str, *, largest: bool) -> list[Finding]:
     """Whether a model gains most, or least, of the three: an order of means, which is not tested."""
-    found, pick = [], _largest if largest else _smallest
+    found = []
     for entry in entries("table3"):
         gains = {(row["method"], row["model"]): row["ours"] for row in entry["improvement"]}
         if len({name for _, name in gains}) < 3:
             continue
         holds = [
-            pick({name: gains[method, name][by]["mean"] for name in MODELS}) == model
+            _extreme({name: gains[method, name][by]["mean"] for name in MODELS}, largest=largest) == model
             for method in ("T-CE", "R-CE")
             for by in SELECTIONS
         ]
@@ -134,8 +134,7 @@ def order_of_gains(model: str, *, largest: bool) -> list[Finding]:
             )
             for method in ("T-CE", "R-CE")
         )  # fmt: skip
-        verdict = CONFIRMED if all(holds) else OPEN if any(holds) else REFUTED
-        found.append(Finding(entry["data"]["name"], model, verdict, f"RI for the two selections: {told}"))
+        found.append(Finding(entry["data"]["name"], model, _by_all(holds), f"RI for the two selections: {told}"))
     return found
 
 
@@ -215,8 +214,7 @@ def best_between(symbol: str, low: float, high: float) -> list[Finding]:
             f"{_plain(entry, by, metric):.4f}) by {title}"
             for by, title in SELECTIONS.items()
         )
-        verdict = CONFIRMED if all(inside) else OPEN if any(inside) else REFUTED
-        found.append(Finding(entry["data"]["name"], rows[0]["model"], verdict, numbers))
+        found.append(Finding(entry["data"]["name"], rows[0]["model"], _by_all(inside), numbers))
     return found
 
 
@@ -271,13 +269,12 @@ def told_of_regret() -> tuple[list[Finding], list[Finding]]:
             verdicts = [judged(entry["improvement"], by)[entry["improvement"].index(row)] for by in SELECTIONS]
             above.append(_of_table(entry, name, f"RI {both_selections(ours)}", verdicts))
             lower = [ours[by]["mean"] < gains[method][by]["mean"] for by in SELECTIONS for method in ("T-CE", "R-CE")]
-            verdict = CONFIRMED if all(lower) else OPEN if any(lower) else REFUTED
             numbers = "; ".join(
                 f"by {title}: {percent(ours[by]['mean'])}, T-CE {percent(gains['T-CE'][by]['mean'])}, R-CE "
                 f"{percent(gains['R-CE'][by]['mean'])}"
                 for by, title in SELECTIONS.items()
             )
-            below.append(Finding(entry["data"]["name"], name, verdict, numbers))
+            below.append(Finding(entry["data"]["name"], name, _by_all(lower), numbers))
     return above, below
 
 
@@ -289,21 +286,24 @@ def worst_model(model: str) -> list[Finding]:
         if len(cells) < 3:
             continue
         metric = entry["metrics"][2]
-        lowest = [_smallest({name: cells[name][by][metric]["mean"] for name in MODELS}) == model for by in SELECTIONS]
+        lowest = [
+            _extreme({name: cells[name][by][metric]["mean"] for name in MODELS}, largest=False) == model
+            for by in SELECTIONS
+        ]
         numbers = ", ".join(
             f"{model_name(name)} {cells[name]['own-loss'][metric]['mean']:.4f} / "
             f"{cells[name]['ndcg@20'][metric]['mean']:.4f}"
             for name in MODELS
         )
-        verdict = CONFIRMED if all(lowest) else OPEN if any(lowest) else REFUTED
         numbers = f"{metric_name(metric)} for the two selections: {numbers}"
-        found.append(Finding(entry["data"]["name"], model, verdict, numbers))
+        found.append(Finding(entry["data"]["name"], model, _by_all(lowest), numbers))
     return found
 
 
-def _largest(values: Mapping[str, float]) -> str:
-    return max(values, key=lambda name: values[name])
+def _extreme(values: Mapping[str, float], *, largest: bool) -> str:
+    return (max if largest else min)(values, key=lambda name: values[name])
 
 
-def _smallest(values: Mapping[str, float]) -> str:
-    return min(values, key=lambda name: values[name])
+def _by_all(holds: Sequence[bool]) -> str:
+    """The verdict on what should hold in every way."""
+    return CONFIRMED if all(holds) else OPEN if any(holds) else REFUTED

@@ -12,7 +12,8 @@ from itertools import groupby
 
 from research.docs import claim_evidence as evidence
 from research.docs.claim_evidence import CONFIRMED, OPEN, REFUTED, Finding
-from research.docs.paper_results import DOCS, grid, place
+from research.docs.markdown import table
+from research.docs.paper_results import DOCS, place
 from research.paper.reports.figure6 import FEWEST
 from research.paper.reports.report import model_name
 
@@ -228,7 +229,7 @@ def count(findings: Iterable[Finding]) -> str:
 def summary(given: Sequence[Claim]) -> str:
     """A row for each claim."""
     rows = [[f"[{claim.title}](#{anchor(claim.title)})", claim.where, count(claim.findings)] for claim in given]
-    return grid(("claim", "in the paper", "here, number of data sets and models"), rows)
+    return table(("claim", "in the paper", "here, number of data sets and models"), rows)
 
 
 def anchor(title: str) -> str:
@@ -261,7 +262,7 @@ def section(claim: Claim) -> str:
     picture = f"\n\n![{claim.title}](images/{claim.picture})" if claim.picture else ""
     return (
         f"## {claim.title}\n\n> {claim.words} ({claim.where})\n\n{claim.rule} {count(claim.findings).capitalize()}.\n\n"
-        f"{grid(('data', 'model', 'verdict', 'numbers'), rows)}{picture}\n"
+        f"{table(('data', 'model', 'verdict', 'numbers'), rows)}{picture}\n"
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.files import write_text
-from research.docs.findings import table
+from research.docs.markdown import table
 
 # The rule of each model that is its default.
 DEFAULTS = {

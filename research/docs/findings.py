@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from recsieve.files import write_text
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.comparison_charts import effect_panels, noise_panels
 from recsieve.reporting.comparison_tables import mean_and_spread
+from research.docs.markdown import size, table
 
 Row = Mapping[str, Any]
+Results = Mapping[str, Row]
 
 OUTCOMES = {
     "Better than plain CE, and better than dropping unpopular items": ("better", "better"),
@@ -45,7 +47,7 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     return results
 
 
-def write_findings(results: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+def write_findings(results: Results, path: Path) -> None:
     """Write the page, and its charts into the folder `images` beside it."""
     charts = _write_charts(results, path.parent / "images")
     parts = [
@@ -79,7 +81,7 @@ def write_findings(results: Mapping[str, Mapping[str, Any]], path: Path) -> None
     write_text(path, "\n\n".join(parts) + "\n")
 
 
-def _natural(results: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Row]]:
+def _natural(results: Results) -> Iterator[tuple[str, str, Row]]:
     """Each row on data as it is, with the name of its data and metric."""
     for name, result in results.items():
         for row in result["rows"]:
@@ -87,7 +89,7 @@ def _natural(results: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, st
                 yield name, result["config"]["metric"], row
 
 
-def _outcomes(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _outcomes(results: Results) -> list[str]:
     """Which strategies help where, in lists."""
     found: dict[str, list[str]] = {heading: [] for heading in OUTCOMES}
     for name, _, row in _natural(results):
@@ -102,7 +104,7 @@ def _outcomes(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return ["## Where denoising helps", "\n".join(lines)]
 
 
-def _cautions(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _cautions(results: Results) -> list[str]:
     """Why a gain may be something else than denoising, where the numbers say so."""
     oracle = {(name, row["model"]): _gain(row) for name, _, row in _natural(results) if row["role"] == "oracle"}
     beyond, uneven = [], []
@@ -139,7 +141,7 @@ def outcome(row: Row) -> str:
     return next(heading for heading, (one, two) in OUTCOMES.items() if verdict == one and two in (beats, "any"))
 
 
-def _verdict_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+def _verdict_table(results: Results) -> str:
     rows = []
     for name, metric, row in _natural(results):
         test, judged = mean_and_spread(row["metrics"][metric]), judged_cells(row.get("against_baseline"))
@@ -159,7 +161,7 @@ def judged_cells(judged: Row | None) -> list[str]:
     return [percent(judged["relative"]), interval, f"{judged['adjusted_p']:.3f}", verdict]
 
 
-def _popularity_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+def _popularity_table(results: Results) -> str:
     rows = []
     for name, _, row in _natural(results):
         if judged := row.get("against_popularity"):
@@ -169,7 +171,7 @@ def _popularity_table(results: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["data", "model", "strategy", "vs. plain CE", "control", "vs. control", "verdict"], rows)
 
 
-def _selection_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+def _selection_table(results: Results) -> str:
     best = "best epoch on the test (oracle)"
     criteria = ("own loss", "noisy validation", "clean validation (oracle)")
     rows = []
@@ -181,7 +183,7 @@ def _selection_table(results: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["data", "model", "strategy", "validation loss", *criteria[1:], "best epoch"], rows)
 
 
-def _detection_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+def _detection_table(results: Results) -> str:
     rows = []
     for name, _, row in _natural(results):
         found = row["detection"]
@@ -194,7 +196,7 @@ def _detection_table(results: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["data", "model", "by", "ROC AUC", "head items", "tail items", "precision", "noise"], rows)
 
 
-def _noise(results: Mapping[str, Mapping[str, Any]], charts: Mapping[str, str]) -> list[str]:
+def _noise(results: Results, charts: Mapping[str, str]) -> list[str]:
     """Curves of the metric against injected noise, apart from natural noise: the two rank methods differently."""
     drawn = [name for name in charts if name.startswith("noise-")]
     if not drawn:
@@ -203,7 +205,7 @@ def _noise(results: Mapping[str, Mapping[str, Any]], charts: Mapping[str, str]) 
     return ["## Injected noise", text, *(line for name in drawn for line in _chart(charts, name, name))]
 
 
-def _write_charts(results: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, str]:
+def _write_charts(results: Results, folder: Path) -> dict[str, str]:
     """Write the charts, and give the links to them."""
     natural: list[Any] = []
     links = {}
@@ -231,24 +233,17 @@ def _chart(charts: Mapping[str, str], name: str, caption: str) -> list[str]:
     return [f"![{caption}]({charts[name]})"] if name in charts else []
 
 
-def _provenance(results: Mapping[str, Mapping[str, Any]]) -> str:
+def _provenance(results: Results) -> str:
     rows = []
     for name, result in results.items():
         config, facts = result["config"], next(iter(result["data"].values()))
-        size = f"{facts['users']:,} × {facts['items']:,}, {facts['interactions']:,}"
         made = f"{result['training_seconds'] / 60:.0f} min / {result['workers']}"
         budget = f"{config['epochs']} / {config['patience']}"
         how = [config["metric"], str(config["seeds"]), budget, made, result["date"][:10], f"`{result['command']}`"]
-        rows.append([name, size, *how])
+        rows.append([name, size(facts), *how])
     header = ["data", "users × items, interactions", "metric", "seeds", "max. epochs / patience",
               "training time / workers", "date", "command"]  # fmt: skip
     return table(header, rows)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -13,15 +13,14 @@ from typing import Any
 
 import altair as alt
 
+from recsieve.display import counted
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
 from recsieve.reporting.charts import write_chart
 from recsieve.reporting.comparison_charts import effect_panels
-from research.docs.findings import OUTCOMES, outcome, read_results, table
+from research.docs.findings import OUTCOMES, Results, Row, outcome, read_results
+from research.docs.markdown import size, table
 from research.docs.other_losses import is_future_work, write_other_losses
-
-Row = Mapping[str, Any]
-Results = Mapping[str, Mapping[str, Any]]
 
 MARKS = {"better": "▲", "worse": "▼", "no difference found": ""}
 CHARTS = "leaderboard-charts.html"  # of the site, which makes a link of it
@@ -96,9 +95,9 @@ def _verdicts(cells: Results) -> list[str]:
     plain = [row for result in cells.values() for row in result["rows"] if "against_best_plain" in row]
     beyond = sum(row["against_best_plain"]["verdict"] == "better" for row in plain)
     summary = (
-        f"**Of {len(every)} results in {_cells(len(cells))}, {every.count(first)} are better than the same model "
-        f"without denoising and better than dropping unpopular items, {every.count(second)} are only better than the "
-        f"same model without denoising, and {every.count(last)} are worse.** Compared with the plain model that is "
+        f"**Of {len(every)} results in {counted(len(cells), 'cell')}, {every.count(first)} are better than the same "
+        f"model without denoising and better than dropping unpopular items, {every.count(second)} are only better than "
+        f"the same model without denoising, and {every.count(last)} are worse.** Compared with the plain model that is "
         f"best on validation data, {beyond} of {len(plain)} are better."
     )
     return [summary, "\n".join(_sentence(cells, strategy) for strategy in _strategies(cells))]
@@ -110,16 +109,12 @@ def _sentence(cells: Results, strategy: str) -> str:
     mean = percent(sum(changes) / len(changes))
     found = {heading: [name for name, row in rows if outcome(row) == heading] for heading in OUTCOMES}
     told = [f"{heading[0].lower()}{heading[1:]}{_where(heading, names)}" for heading, names in found.items() if names]
-    return f"- **{strategy}** ({_cells(len(rows))}, {mean} on average): {'; '.join(told)}."
+    return f"- **{strategy}** ({counted(len(rows), 'cell')}, {mean} on average): {'; '.join(told)}."
 
 
 def _where(heading: str, names: Sequence[str]) -> str:
     """Which cells; only how many where nothing was found."""
-    return f" in {_cells(len(names))}" if heading.startswith("No difference") else f": {', '.join(names)}"
-
-
-def _cells(number: int) -> str:
-    return f"{number} cell{'' if number == 1 else 's'}"
+    return f" in {counted(len(names), 'cell')}" if heading.startswith("No difference") else f": {', '.join(names)}"
 
 
 def _by_data(cells: Results) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
@@ -206,9 +201,8 @@ def _provenance(results: Results) -> str:
     rows: list[Sequence[str]] = []
     for name, result in results.items():
         facts, config = next(iter(result["data"].values())), result["config"]
-        size = f"{facts['users']:,} × {facts['items']:,}, {facts['interactions']:,}"
         made = [str(result.get("trials", "")), str(config["seeds"]), f"{config['epochs']} / {config['patience']}"]
-        rows.append([name, size, *made, result["date"][:10], f"`{result['command']}`"])
+        rows.append([name, size(facts), *made, result["date"][:10], f"`{result['command']}`"])
     header = ["cell", "users × items, interactions", "trials", "seeds", "max. epochs / patience", "date", "command"]
     return table(header, rows)
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from recsieve.display import counted
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
-from research.docs.findings import OUTCOMES, judged_cells, outcome, table
+from research.docs.findings import OUTCOMES, Row, judged_cells, outcome
+from research.docs.markdown import table
 
-Row = Mapping[str, Any]
 Result = Mapping[str, Any]
 
 FUTURE_WORK = {"square": "square loss", "hinge": "hinge loss", "bpr": "BPR"}  # what the paper leaves open
@@ -90,12 +91,8 @@ def _found(rows: Sequence[Row]) -> str:
         "worse than plain training": worse,
     }
     mean = percent(sum(row["against_baseline"]["relative"] for row in rows) / len(rows))
-    told = [f"{what} in {number} of {_cells(len(rows))}" for what, number in words.items() if number]
+    told = [f"{what} in {number} of {counted(len(rows), 'cell')}" for what, number in words.items() if number]
     return f"{', '.join(told)} ({mean} on average)"
-
-
-def _cells(number: int) -> str:
-    return f"{number} cell{'' if number == 1 else 's'}"
 
 
 def _line(loss: str, cells: Sequence[Result]) -> str:

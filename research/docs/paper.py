@@ -4,17 +4,17 @@
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
 
 from recsieve.reporting.charts import write_chart
 from research.docs.claims import claims, in_words
-from research.docs.paper_results import DATA, DOCS, RESULTS, entries, grid, merged, models_in, place
+from research.docs.markdown import table
+from research.docs.paper_results import DATA, DOCS, RESULTS, entries, merged, models_in, place
 from research.paper.reports import table4
-from research.paper.reports.registry import REPORTS
-from research.paper.reports.report import SELECTIONS, Report, Table, percent
+from research.paper.reports.report import SELECTIONS, Report, Table, percent, report_on
 from research.paper.reports.table1 import clean_change
 
 PICTURES = DOCS / "images" / "paper"
@@ -152,7 +152,6 @@ HEADINGS = {
 }  # fmt: skip
 ORDER = ("phenomenon", "table1", "table2", "table3", "tuned", "table4", "figure3", "figure4", "figure5", "figure6",
          "figure7", "figure8", "figure9")  # fmt: skip
-REPORTED_AS = {"tuned": "table3"}
 NO_PUBLISHED = ("table2", "tuned")  # published cells stand elsewhere
 BESIDE = {"figure4": 1, "figure8": 3, "figure7": 3}  # charts in a row of a picture; others have two
 
@@ -163,17 +162,13 @@ def section(name: str) -> str:
     if result is None:
         return ""
     heading, about = HEADINGS[name]
-    report = reported(name, result)
+    report = report_on(result)
     parts = [f"## {heading}", about, commands(result["commands"])]
     parts.append("\n".join(f"- {sentence}" for sentence in report.found))
-    parts += [markdown(t) for t in report.tables if name not in NO_PUBLISHED or "Published" not in t.heading]
+    parts += [headed(of) for of in report.tables if name not in NO_PUBLISHED or "Published" not in of.heading]
     if report.figures:
         parts.append(f"![{heading}](images/paper/{name}.svg)")
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def reported(name: str, result: Mapping[str, Any]) -> Report:
-    return REPORTS[REPORTED_AS.get(name, name)](result)
 
 
 def commands(given: Iterable[str]) -> str:
@@ -181,9 +176,9 @@ def commands(given: Iterable[str]) -> str:
     return f"<details><summary>Commands</summary>\n\n```sh\n{lines}\n```\n\n</details>"
 
 
-def markdown(table: Table) -> str:
+def headed(of: Table) -> str:
     """A table under its heading."""
-    return f"**{table.heading}.**\n\n{grid(table.header, table.rows)}"
+    return f"**{of.heading}.**\n\n{table(of.header, of.rows)}"
 
 
 def picture(name: str, report: Report) -> None:
@@ -201,7 +196,7 @@ def data_table() -> str:
             seen.setdefault(entry["data"]["name"], entry["data"])
     header = ("data", "training interactions", "false positives", "what it is")
     ordered = sorted(seen.values(), key=lambda data: place(data["name"]))
-    return grid(
+    return table(
         header, [(d["name"], f"{d['interactions']:,}", f"{d['false_positive_share']:.1%}", d["about"]) for d in ordered]
     )
 
@@ -238,7 +233,7 @@ def in_short() -> str:
     cells = [
         [f"{data}, {NAMES[model]}", *(told.get(name, "–") for name in header[1:])] for (data, model), told in ordered
     ]
-    return grid(header, cells)
+    return table(header, cells)
 
 
 def missing() -> list[str]:
@@ -281,7 +276,7 @@ def ml100k() -> str:
         for cell in result["cells"]
     ]
     return ML100K.format(
-        command=result["command"], seeds=result["cells"][0]["seeds"], table=grid(("", *METRICS.values()), rows),
+        command=result["command"], seeds=result["cells"][0]["seeds"], table=table(("", *METRICS.values()), rows),
         fidelity=_whole_runs(result["cells"]), lightgcn=_longer(result["cells"]),
     )  # fmt: skip
 
@@ -327,5 +322,5 @@ if __name__ == "__main__":
     (DOCS / "paper.md").write_text(paper(), encoding="utf-8")
     for name in ORDER:
         result = merged(name)
-        if result is not None and (report := reported(name, result)).figures:
+        if result is not None and (report := report_on(result)).figures:
             picture(name, report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +44,3 @@ def entries(name: str) -> list[dict[str, Any]]:
 
 def models_in(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return [(entry, model) for entry in entries(name) for model in entry["models"]]
-
-
-def grid(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Cells as a table of Markdown."""
-    names = list(header)
-    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])

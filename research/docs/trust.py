@@ -5,7 +5,6 @@ python -m research.docs.trust trust/results docs/trust.md
 
 from __future__ import annotations
 
-import json
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recsieve.files import write_text
+from research.docs.markdown import read_results, table
 
 Result = Mapping[str, Any]
 
@@ -51,11 +51,6 @@ TAIL = """## What is not promised
 """
 
 
-def read_results(folder: Path) -> dict[str, Any]:
-    """The results that there are, by the name of their files."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-
-
 def trust_page(results: Mapping[str, Any]) -> str:
     """The whole page; what has no result is said to have none."""
     sections = {
@@ -69,12 +64,6 @@ def trust_page(results: Mapping[str, Any]) -> str:
     return "\n".join([*parts, TAIL])
 
 
-def _table(header: list[str], rows: list[list[Any]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
-
-
 def _fuzz(result: Result) -> str:
     rows = [
         [name, one["inputs"], one["taken"], one["refused"], f"{one['slowest_seconds']} s", len(one["defects"])]
@@ -84,7 +73,7 @@ def _fuzz(result: Result) -> str:
         f"{result['inputs']:,} inputs, made by mutating valid ones or combining pieces of them, by "
         f"`{result['command']}`. Each must be accepted, or refused with a recsieve error. Anything else is a defect, "
         "and so is taking longer than a minute. Most of the mutated run folders have a manifest that matches. `make "
-        "test` runs 600 of them.\n\n" + _table(["", "inputs", "accepted", "refused", "slowest", "defects"], rows)
+        "test` runs 600 of them.\n\n" + table(["", "inputs", "accepted", "refused", "slowest", "defects"], rows)
     )
 
 
@@ -98,7 +87,7 @@ def _faults(result: Result) -> str:
         "Every write, fsync and rename of a command on a log of 200 rows is made to fail once, with ENOSPC and EIO in "
         "turn. The command must end with a one-line error and code 2, and leave nothing half-written. When it is run "
         "again, it must end with the same files to the bit as undisturbed runs (except for the times in the "
-        "metrics).\n\n" + _table(["", "points", "failed", "files compared", "defects", "command"], rows)
+        "metrics).\n\n" + table(["", "points", "failed", "files compared", "defects", "command"], rows)
     )
 
 
@@ -113,7 +102,7 @@ def _kills(result: Result) -> str:
         f"{total} times `kill -9`, by `{result['command']}`, at random moments and in the middle of writes. Then the "
         "same command continues, and its files must equal those of undisturbed runs to the bit. The trainings of "
         "`compare` run in the process that is killed.\n\n"
-        + _table(["", "killed at", "kills", "files compared", "defects"], rows)
+        + table(["", "killed at", "kills", "files compared", "defects"], rows)
     )
 
 
@@ -135,7 +124,7 @@ def _mutants(result: Result) -> str:
         f"{result['mutants']} that were tried, the tests detect {result['killed']} "
         f"({100 * result['killed'] / result['mutants']:.0f} %), by `{result['command']}`; each call "
         "continues where the last one stopped.\n\n"
-        + _table(["", "mutants", "detected", "survived"], rows)
+        + table(["", "mutants", "detected", "survived"], rows)
         + ("\n\nSurvivors:\n\n" + "\n".join(survivors) if survivors else "")
     )  # fmt: skip
 

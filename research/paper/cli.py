@@ -1,15 +1,16 @@
 """recsieve paper: each published result is a command. Like every command, they import torch only when they run."""
 
+import inspect
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from recsieve.cli.options import FalsePositive, KCore
-from research.paper.catalogue import TITLES
+from recsieve.cli.options import FalsePositive, KCore, names
+from research.paper import TITLES
 
 DataSets = Annotated[
     list[str],
@@ -33,6 +34,9 @@ SelectBy = Annotated[
 Preset = Annotated[
     str | None, typer.Option(help="Settings of the paper's adressa, amazon-book or yelp. [the data's own, else yelp]")
 ]
+Sweep = Annotated[
+    bool, typer.Option("--sweep", help="Search the paper's grids first: 23 runs for each model and data set.")
+]
 Users = Annotated[int | None, typer.Option(min=1, help="Rank for at most so many test users. [all]")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Parallel processes. [number of cores]")]
 ResultFile = Annotated[Path | None, typer.Option("--result", help="Also write the numbers to this JSON file.")]
@@ -43,34 +47,31 @@ paper = typer.Typer(help="Published results, reproduced: each by one command.", 
 
 def run_result(
     name: str,
-    data: list[str],
-    out: Path,
-    result: Path | None,
-    *,
-    seeds: int = 1,
-    epochs: int = 10,
-    models: str | None = None,
-    fidelity: str = "paper",
-    select_by: str = "own-loss",
-    preset: str | None = None,
-    users: int | None = None,
-    false_positive: str | None = None,
-    k_core: int = 0,
-    workers: int | None = None,
-    sweep: bool = False,
+    data: DataSets,
+    out: Out = OUT,
+    seeds: Seeds = 3,
+    epochs: Epochs = 10,
+    models: Models = None,
+    fidelity: Fidelity = "paper",
+    select_by: SelectBy = "own-loss",
+    preset: Preset = None,
+    sweep: Sweep = False,
+    users: Users = None,
+    false_positive: FalsePositive = None,
+    k_core: KCore = 0,
+    workers: Workers = None,
+    result: ResultFile = None,
 ) -> None:
     """Run one result and print its first tables and what was found."""
     from recsieve.cli.task_progress import task_progress
     from recsieve.files import write_text
     from recsieve.reporting.tables import rows_table, show
     from research.paper.data_sets import open_data_set
-    from research.paper.reports.registry import REPORTS
-    from research.paper.reports.report import write_report
+    from research.paper.reports.report import report_on, write_report
     from research.paper.reproduce import reproduce_result
-    from research.paper.runs import make_options
+    from research.paper.runs import Options
 
-    names = tuple(part.strip() for part in (models or "").split(",") if part.strip())
-    options = make_options(seeds, epochs, fidelity, names, select_by, users, sweep)
+    options = Options(seeds, epochs, fidelity, tuple(names(models or "")), select_by, users, sweep)  # type: ignore[arg-type]
     typer.echo("reading the data", err=True)
     data_sets = [open_data_set(d, rule=false_positive, k_core=k_core, preset=preset, fidelity=fidelity) for d in data]
     with task_progress() as progress:
@@ -78,7 +79,7 @@ def run_result(
             name, data_sets, options, out, command=shlex.join(["recsieve", *sys.argv[1:]]), workers=workers,
             announce=lambda sentence: typer.echo(sentence, err=True), progress=progress,
         )  # fmt: skip
-    report = REPORTS[name](found)
+    report = report_on(found)
     page = write_report(found, report, out)
     for table in report.tables:
         show(rows_table(table.header, table.rows, title=table.heading))
@@ -89,73 +90,29 @@ def run_result(
     typer.echo(f"page: {page}")
 
 
-def _trained(name: str) -> Callable[..., None]:
-    """A command that trains what its result needs."""
+def _command(name: str, fixed: dict[str, Any]) -> Callable[..., None]:
+    """The command of a result, without the options whose values are fixed."""
 
-    def command(
-        data: DataSets,
-        out: Out = OUT,
-        seeds: Seeds = 3,
-        epochs: Epochs = 10,
-        models: Models = None,
-        fidelity: Fidelity = "paper",
-        select_by: SelectBy = "own-loss",
-        preset: Preset = None,
-        users: Users = None,
-        false_positive: FalsePositive = None,
-        k_core: KCore = 0,
-        workers: Workers = None,
-        result: ResultFile = None,
-    ) -> None:
-        run_result(
-            name, data, out, result, seeds=seeds, epochs=epochs, models=models, fidelity=fidelity, select_by=select_by,
-            preset=preset, users=users, false_positive=false_positive, k_core=k_core, workers=workers,
-        )  # fmt: skip
+    def command(**given: Any) -> None:
+        run_result(name, **fixed, **given)
 
+    parameters = list(inspect.signature(run_result).parameters.values())[1:]
+    left = [parameter for parameter in parameters if parameter.name not in fixed]
+    command.__signature__ = inspect.Signature(left)  # type: ignore[attr-defined]
     return command
 
 
-def table2(
-    data: DataSets,
-    out: Out = OUT,
-    false_positive: FalsePositive = None,
-    k_core: KCore = 0,
-    result: ResultFile = None,
-) -> None:
-    run_result("table2", data, out, result, false_positive=false_positive, k_core=k_core)
-
-
-def table3(
-    data: DataSets,
-    out: Out = OUT,
-    seeds: Seeds = 3,
-    epochs: Epochs = 10,
-    models: Models = None,
-    fidelity: Fidelity = "paper",
-    select_by: SelectBy = "own-loss",
-    preset: Preset = None,
-    sweep: Annotated[
-        bool, typer.Option("--sweep", help="Search the paper's grids first: 23 runs for each model and data set.")
-    ] = False,
-    users: Users = None,
-    false_positive: FalsePositive = None,
-    k_core: KCore = 0,
-    workers: Workers = None,
-    result: ResultFile = None,
-) -> None:
-    run_result(
-        "table3", data, out, result, seeds=seeds, epochs=epochs, models=models, fidelity=fidelity, select_by=select_by,
-        preset=preset, users=users, false_positive=false_positive, k_core=k_core, workers=workers, sweep=sweep,
-    )  # fmt: skip
-
-
-def figure5(out: Out = OUT, result: ResultFile = None) -> None:
-    run_result("figure5", [], out, result)
-
-
-SPECIAL: dict[str, Callable[..., None]] = {"table2": table2, "table3": table3, "figure5": figure5}
+UNTRAINED = {
+    "seeds": 1, "epochs": 10, "models": None, "fidelity": "paper", "select_by": "own-loss", "preset": None,
+    "sweep": False, "users": None, "workers": None,
+}  # fmt: skip
+FIXED: dict[str, dict[str, Any]] = {
+    "table2": UNTRAINED,
+    "table3": {},
+    "figure5": {**UNTRAINED, "data": [], "false_positive": None, "k_core": 0},
+}
 for result_name, title in TITLES.items():
-    paper.command(result_name, help=title)(SPECIAL.get(result_name) or _trained(result_name))
+    paper.command(result_name, help=title)(_command(result_name, FIXED.get(result_name, {"sweep": False})))
 
 
 @paper.command("ml-100k")
@@ -174,10 +131,10 @@ def ml100k(
     """GMF, NeuMF, CDAE and LightGCN with CE, T-CE and R-CE on ml-100k, beside the numbers of a RecSys 2025 study."""
     from recsieve.cli.task_progress import task_progress
     from recsieve.reporting.tables import number, rows_table, show
-    from research.paper.ml100k import METRICS, add_cells, model_names, reproduce
+    from research.paper.ml100k import METRICS, add_cells, reproduce
 
     with task_progress() as progress:
-        cells = reproduce(data, out, seeds, model_names(models), progress, epochs)
+        cells = reproduce(data, out, seeds, names(models), progress, epochs)
     rows = [
         (
             cell["model"],

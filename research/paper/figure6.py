@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from recsieve.experiments.conclusions import spread
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, summarise
+from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid
 from research.paper.table3 import metrics
 
 MODELS = ("gmf",)
@@ -39,7 +40,7 @@ def _groups(
             "group": int(rows[0]["group"]),
             "users": int(np.mean([row["users"] for row in rows])),
             "most_interactions": int(rows[0]["most_interactions"]),
-            **{metric: summarise(row[metric] for row in rows) for metric in metrics(data)},
+            **{metric: spread(row[metric] for row in rows) for metric in metrics(data)},
         }
         for rows in zip(*by_seed, strict=True)
     ]

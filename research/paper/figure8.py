@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recsieve.experiments.conclusions import spread
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.runs import SELECTIONS, Options, Records, RunSpec, spec, summarise
+from research.paper.runs import SELECTIONS, Options, Records, RunSpec, spec
 from research.paper.table3 import metrics
 
 MODELS = ("gmf",)
@@ -66,7 +67,7 @@ def _measure(data: DataSet, records: Records, varied: list[RunSpec]) -> list[dic
     return [
         {
             "select_by": select_by,
-            **{metric: summarise(records[run].test(select_by)[metric] for run in varied) for metric in metrics(data)},
+            **{metric: spread(records[run].test(select_by)[metric] for run in varied) for metric in metrics(data)},
         }
         for select_by in SELECTIONS
     ]

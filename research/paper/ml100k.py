@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from recsieve.checking import make_settings
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
 from recsieve.errors import ConfigError, DataError, did_you_mean
+from recsieve.experiments.conclusions import spread
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.run import TrainTask
 from recsieve.files import write_text
@@ -74,6 +73,9 @@ def reproduce(
     epochs: int | None = None,
 ) -> list[dict[str, Any]]:
     """Train every cell with every seed (those finished before are taken as they are) and set ours beside theirs."""
+    for name in models:
+        if name not in PUBLISHED:
+            raise ConfigError(f"there is no published cell of '{name}': {did_you_mean(name, PUBLISHED)}")
     read_protocol_split(folder)  # what is wrong with it is told before anything starts
     wanted = [
         (model, strategy, [_task(folder, out, strategy, own) for own in runs])
@@ -85,15 +87,6 @@ def reproduce(
         _cell(model, strategy, tasks[0].settings.epochs, [RunFolder(task.folder).read_metrics() for task in tasks])
         for model, strategy, tasks in wanted
     ]
-
-
-def model_names(text: str) -> list[str]:
-    """The models of a list with commas."""
-    names = [part.strip() for part in text.split(",") if part.strip()]
-    for name in names:
-        if name not in PUBLISHED:
-            raise ConfigError(f"there is no published cell of '{name}': {did_you_mean(name, PUBLISHED)}")
-    return names
 
 
 def add_cells(result: Path, command: str, cells: list[dict[str, Any]]) -> None:
@@ -112,8 +105,7 @@ def read_protocol_split(folder: Path) -> Split:
     """The split as it stands: every rating is a positive, and the overlap of validation and test is left."""
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder: give the one with ml100k.train.rating and its two companions.")
-    split = load_split(folder, check=False)
-    return split
+    return load_split(folder, check=False)
 
 
 def cells(
@@ -137,15 +129,13 @@ def _task(folder: Path, out: Path, strategy: str, settings: Settings) -> TrainTa
 
 
 def _cell(model: str, strategy: str, epochs: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    ours = {metric: [run["test"][metric] for run in runs] for metric in METRICS}
+    ours = {metric: spread(run["test"][metric] for run in runs) for metric in METRICS}
     return {
         "model": model,
         "strategy": strategy,
         "published": {m: value for m, value in zip(METRICS, PUBLISHED[model][strategy], strict=True) if value},
-        "ours": {metric: float(np.mean(values)) for metric, values in ours.items()},
-        "deviation": {
-            metric: float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for metric, values in ours.items()
-        },
+        "ours": {metric: found["mean"] for metric, found in ours.items()},
+        "deviation": {metric: found["sd"] for metric, found in ours.items()},
         "seeds": len(runs),
         "epochs": epochs,
         "selected_epochs": [round(run["selected"]["epoch"]) for run in runs],

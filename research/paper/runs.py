@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from recsieve.checking import make_settings
@@ -40,20 +39,15 @@ class Options:
     users: int | None = None  # rank for at most so many test users, the same in every run
     sweep: bool = False
 
-
-def make_options(
-    seeds: int, epochs: int, fidelity: Any, models: tuple[str, ...], select_by: str, users: int | None, sweep: bool
-) -> Options:
-    """Check what was asked for."""
-    for name, given, allowed in (
-        ("fidelity", [fidelity], ("paper", "authors")),
-        ("select_by", [select_by], SELECTIONS),
-        ("model", models, published.MODELS),
-    ):
-        for value in given:
-            if value not in allowed:
-                raise ConfigError(f"{name} is '{value}': {did_you_mean(value, allowed)}")
-    return Options(seeds, epochs, fidelity, models, select_by, users, sweep)
+    def __post_init__(self) -> None:
+        for name, given, allowed in (
+            ("fidelity", [self.fidelity], ("paper", "authors")),
+            ("select_by", [self.select_by], SELECTIONS),
+            ("model", self.models, published.MODELS),
+        ):
+            for value in given:
+                if value not in allowed:
+                    raise ConfigError(f"{name} is '{value}': {did_you_mean(value, allowed)}")
 
 
 @dataclass(frozen=True)
@@ -171,12 +165,6 @@ class Records:
     def seeds(self, data: DataSet, options: Options, model: str, method: str) -> list[Record]:
         """The runs of a cell, one for each seed."""
         return [self[spec(data, options, model, method, seed)] for seed in range(options.seeds)]
-
-
-def summarise(values: Iterable[float]) -> dict[str, float]:
-    """Mean and standard deviation over the seeds."""
-    known = np.array(list(values), np.float64)
-    return {"mean": float(known.mean()), "sd": float(known.std(ddof=1)) if len(known) > 1 else 0.0}
 
 
 def mean_over_seeds(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

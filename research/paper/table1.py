@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recsieve.experiments.conclusions import spread
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, spec, summarise
+from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, spec
 from research.paper.verdicts import tested
 
 METRICS = ("recall@20", "ndcg@20")
@@ -28,9 +29,7 @@ def _model(data: DataSet, options: Options, records: Records, model: str) -> dic
     for select_by in SELECTIONS:
         cells = {
             method: {
-                metric: summarise(
-                    record.test(select_by)[metric] for record in records.seeds(data, options, model, method)
-                )
+                metric: spread(record.test(select_by)[metric] for record in records.seeds(data, options, model, method))
                 for metric in METRICS
             }
             for method in METHODS

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from recsieve.experiments.conclusions import spread
 from research.paper import published
 from research.paper.data_sets import DataSet
 from research.paper.runs import (
@@ -19,7 +20,6 @@ from research.paper.runs import (
     RunSpec,
     grid,
     spec,
-    summarise,
 )
 from research.paper.verdicts import tested
 
@@ -104,14 +104,14 @@ def measured(data: DataSet, records: Records, runs: Sequence[RunSpec]) -> dict[s
         "seeds": len(runs),
         "hyperparameters": dict(runs[0].hyperparameters),
         "ours": {
-            select_by: {metric: summarise(run.test(select_by)[metric] for run in ended) for metric in metrics(data)}
+            select_by: {metric: spread(run.test(select_by)[metric] for run in ended) for metric in metrics(data)}
             for select_by in SELECTIONS
         },
         "chosen_epoch": {
-            select_by: summarise(run.metrics["selected"][select_by] / run.metrics["steps_per_epoch"] for run in ended)
+            select_by: spread(run.metrics["selected"][select_by] / run.metrics["steps_per_epoch"] for run in ended)
             for select_by in SELECTIONS
         },
-        "seconds": summarise(run.metrics["seconds"] for run in ended),
+        "seconds": spread(run.metrics["seconds"] for run in ended),
     }
 
 
@@ -134,6 +134,6 @@ def improvement(
         return float(np.mean([100 * (new[metric] - old[metric]) / old[metric] for metric in metrics(data)]))
 
     return {
-        select_by: summarise(change(*pair, select_by) for pair in zip(plain, other, strict=True))
+        select_by: spread(change(*pair, select_by) for pair in zip(plain, other, strict=True))
         for select_by in SELECTIONS
     }

@@ -7,8 +7,7 @@ import pytest
 
 from recsieve.reporting.comparison import write_comparison_page
 from recsieve.reporting.page import Section, write_page
-from research.paper.reports.registry import REPORTS
-from research.paper.reports.report import write_report
+from research.paper.reports.report import report_on, write_report
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -48,7 +47,7 @@ def test_a_comparison_is_drawn_sortable_and_asks_nothing_of_the_network(compare,
 def test_a_result_of_the_paper_is_drawn_and_asks_nothing_of_the_network(tmp_path, look, name):
     path = next(iter(sorted((Path(__file__).parents[2] / "paper" / "results").rglob(f"{name}*.json"))))
     result = json.loads(path.read_text(encoding="utf-8"))
-    report = REPORTS[name](result)
+    report = report_on(result)
     seen = look(write_report(result, report, tmp_path))
     assert seen["trouble"] == []
     assert seen["requests"] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,12 @@ class Report:
     @property
     def figures(self) -> list[Figure]:
         return [part for part in self.parts if isinstance(part, Figure)]
+
+
+def report_on(result: Mapping[str, Any]) -> Report:
+    """What the module with the name of a result makes of it."""
+    report: Report = import_module(f"research.paper.reports.{result['result']}").report(result)
+    return report
 
 
 def write_report(result: Mapping[str, Any], report: Report, folder: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,7 +197,7 @@ def _test_where_best(validations: pl.DataFrame, column: str, sign: int) -> float
     return float(validations["test"][int(np.argmax(sign * validations[column].to_numpy()))])
 
 
-def spread(values: Sequence[float | None]) -> dict[str, float]:
+def spread(values: Iterable[float | None]) -> dict[str, float]:
     """Mean and standard deviation over the seeds, of those that are defined."""
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if not len(known):

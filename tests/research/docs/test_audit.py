@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from recsieve.errors import DataError
-from research.docs.audit import audit_page, read_results
+from research.docs.audit import STUDY, audit_page
+from research.docs.markdown import read_results
 
 ROOT = Path(__file__).parents[3]
 
@@ -18,4 +19,4 @@ def test_the_documentation_says_what_the_results_say():
 
 def test_a_folder_without_results_is_refused(tmp_path):
     with pytest.raises(DataError, match="no results"):
-        read_results(tmp_path)
+        read_results(tmp_path, STUDY)

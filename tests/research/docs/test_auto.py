@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from recsieve.errors import DataError
-from research.docs.auto import auto_page, read_results
+from research.docs.auto import STUDY, auto_page
 from research.docs.budget import read_budgets
+from research.docs.markdown import read_results
 
 ROOT = Path(__file__).parents[3]
 
@@ -42,4 +43,4 @@ def test_the_page_says_where_it_was_worse_and_which_sets_are_missing():
 
 def test_a_folder_without_results_is_refused(tmp_path):
     with pytest.raises(DataError, match="no results"):
-        read_results(tmp_path)
+        read_results(tmp_path, STUDY)

@@ -5,7 +5,8 @@ import pytest
 
 from recsieve.errors import DataError
 from research.docs import findings
-from research.docs.findings import outcome, read_results, table, write_findings
+from research.docs.findings import outcome, read_results, write_findings
+from research.docs.markdown import table
 
 ROOT = Path(__file__).parents[3]
 

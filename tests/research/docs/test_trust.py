@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from research.docs.trust import read_results, trust_page
+from research.docs.markdown import read_results
+from research.docs.trust import trust_page
 
 ROOT = Path(__file__).parents[3]
 

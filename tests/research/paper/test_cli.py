@@ -3,7 +3,7 @@
 import json
 from importlib.metadata import entry_points
 
-from research.paper.catalogue import TITLES
+from research.paper import TITLES
 
 
 def test_the_command_comes_with_research_and_not_with_the_package():

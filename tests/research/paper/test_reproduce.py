@@ -5,11 +5,10 @@ import polars as pl
 import pytest
 
 from recsieve.errors import ConfigError
-from research.paper import published
-from research.paper.catalogue import TITLES
-from research.paper.figure9 import found
+from research.paper import TITLES, published
+from research.paper.curves import found
 from research.paper.reproduce import RESULTS, reproduce_result
-from research.paper.runs import Options, RunSpec, grid, make_options, thinned
+from research.paper.runs import Options, RunSpec, grid, thinned
 from research.paper.table3 import candidates
 
 
@@ -113,9 +112,8 @@ def test_the_authors_cadence_is_kept_on_the_papers_data(tiny_data):
 
 def test_a_wrong_option_is_told():
     for changes in ({"fidelity": "exact"}, {"select_by": "luck"}, {"models": ("gfm",)}):
-        given = {"seeds": 1, "epochs": 1, "fidelity": "paper", "models": (), "select_by": "own-loss", "users": None}
         with pytest.raises(ConfigError):
-            make_options(**(given | changes), sweep=False)
+            Options(**changes)
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():

@@ -4,7 +4,7 @@ import pytest
 
 from recsieve.errors import ConfigError
 from research.paper import table4
-from research.paper.reports.registry import REPORTS
+from research.paper.reports.report import report_on
 from research.paper.reproduce import reproduce_result
 from research.paper.runs import Options
 
@@ -30,7 +30,7 @@ def test_it_shares_the_runs_of_table_3(trained, tiny_data, tmp_path):
     result = reproduce_result("table4", [tiny_data], options, tmp_path)
     assert len(trained) == len(set(trained)) == 6
     assert [cell["method"] for cell in result["data_sets"][0]["cells"]] == list(table4.ROWS)
-    report = REPORTS["table4"](result)
+    report = report_on(result)
     assert len(report.tables[0].rows) == 6
     assert report.tables[-1].rows[-1] == ["GMF+NR", "0.0615", "0.0958", "0.0254", "0.0331"]
     assert len(report.found) == 3  # NMTR and twice NR; the others are in Table 3

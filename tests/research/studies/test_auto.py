@@ -8,7 +8,8 @@ from recsieve.audit.pairs import PairNoise, PairScores
 from recsieve.auto import selection as selections
 from recsieve.auto.noise import NoiseEstimate
 from recsieve.experiments.config import read_config
-from research.docs.auto import auto_page, read_results
+from research.docs.auto import auto_page
+from research.docs.markdown import read_results
 from research.studies import auto as auto_study
 from research.studies.auto import run_study
 
