@@ -154,8 +154,7 @@ def _dropped(
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
     make = partial(make_denoiser, "truncated", {**hyperparameters, "ramp_epochs": RAMP_EPOCHS})
     training = GradientFitting(model, BCE(), data, TrainingPlan(epochs=epochs, seed=seed), make, memory)
-    while training.step < training.total:
-        training.advance()
+    training.finish()
     dropped = memory.dropped.sum(axis=0)
     np.save(path, dropped)
     return dropped
