@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.files import new_folder
-from recsieve.simulation.pairs import unique_pairs
+from recsieve.simulation.drawing import unique_pairs
 
 # Yelp's counts in the paper, from which the shape grows.
 YELP_USERS, YELP_ITEMS, YELP_INTERACTIONS = 45_548, 57_396, 1_672_520

@@ -50,8 +50,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 def ours(learner: Learner, train: Interactions) -> Callable[[], Any]:
     """Fit to the end, without validations between."""
-    nothing = train.take(slice(0))
-    split = Split(train, nothing, nothing, nothing)
+    split = Split.of_training(train)
 
     def fit() -> Any:
         fitting = learner.begin(split, Run(0, lambda context: KeepAll()))

@@ -52,9 +52,8 @@ def begin(case: str, train: Interactions, group: Communicator) -> Fitting:
     """A training of which each `advance` is a sweep, or a twentieth of an epoch."""
     model, size = CASES[case]
     if model == "ials":
-        nothing = train.take(slice(0))
         run = Run(0, lambda context: KeepAll(), group)
-        return IALS(factors=size, sweeps=SWEEPS + 1).begin(Split(train, nothing, nothing, nothing), run)
+        return IALS(factors=size, sweeps=SWEEPS + 1).begin(Split.of_training(train), run)
     network = MODELS[model](train.csr, torch.Generator().manual_seed(0))
     plan = TrainingPlan(epochs=2, batch_size=size, engine="fused")
     return GradientFitting(network, BCE(), train, plan, lambda context: Truncated(0.2, 100))

@@ -25,14 +25,17 @@ from recsieve.audit import find_noisy_interactions
 from recsieve.audit.dynamics import Dynamics, observe_training
 from recsieve.audit.logistic import calibration
 from recsieve.cli.task_progress import task_progress
+from recsieve.data.filtering import k_core
 from recsieve.data.interactions import UNLABELLED, Interactions
-from recsieve.data.loading import load_log
+from recsieve.data.loading import find_parts
+from recsieve.data.reading.formats import read_interactions
 from recsieve.data.statistics import describe
 from recsieve.denoisers import make_denoiser
 from recsieve.evaluation.detection import TOP_SHARE, detection
-from recsieve.experiments.config import ComparisonConfig, read_config
+from recsieve.experiments.config import read_config
 from recsieve.experiments.pool import Progress, Reporter, run_all
-from recsieve.experiments.run import DataSource
+from recsieve.experiments.settings import ComparisonConfig
+from recsieve.experiments.source import DataSource
 from recsieve.experiments.study import how_made, write_result
 from recsieve.models import GMF
 from recsieve.objectives import BCE
@@ -94,7 +97,7 @@ def run_study(
 def load_data(source: DataSource) -> Interactions:
     asked = ("user", "item", "false_positive", "time", "weight", "header", "repeats")
     columns = {name: getattr(source, name) for name in asked}
-    return load_log(source.source, k_core=source.k_core, **columns)
+    return k_core(read_interactions(find_parts(source.source)["train"], **columns), source.k_core)
 
 
 def _measure(data: Interactions, cache: Path, seed: int, share: float) -> dict[str, Any]:
@@ -151,8 +154,7 @@ def _dropped(
     model = GMF(data.csr, torch.Generator().manual_seed(seed))
     make = partial(make_denoiser, "truncated", {**hyperparameters, "ramp_epochs": RAMP_EPOCHS})
     training = GradientFitting(model, BCE(), data, TrainingPlan(epochs=epochs, seed=seed), make, memory)
-    while training.step < training.total:
-        training.advance()
+    training.finish()
     dropped = memory.dropped.sum(axis=0)
     np.save(path, dropped)
     return dropped

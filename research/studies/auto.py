@@ -30,9 +30,10 @@ from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.significance import compare_paired, verdict
-from recsieve.experiments.config import ComparisonConfig, read_config
+from recsieve.experiments.config import read_config
 from recsieve.experiments.pool import Progress, Reporter, run_all
-from recsieve.experiments.run import DataSource
+from recsieve.experiments.settings import ComparisonConfig
+from recsieve.experiments.source import DataSource
 from recsieve.experiments.study import how_made, require_split, write_result
 from recsieve.recommender import Recommender
 

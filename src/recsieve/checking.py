@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import ValidationError
 
 from recsieve.data.interactions import CSR
 from recsieve.denoisers import DENOISERS, Context, denoiser_options, make_denoiser
@@ -26,13 +25,13 @@ from recsieve.settings import (
     AutoOptions,
     Settings,
     auto_options,
-    first_problem,
     is_loss,
     parse_criterion,
     parse_duration,
     setting_names,
     trimmed_share,
     usual_denoiser,
+    validated,
 )
 from recsieve.training.sharded import check_shardable
 from recsieve.training.steps import FUSED, NOT_FUSED
@@ -40,10 +39,7 @@ from recsieve.training.steps import FUSED, NOT_FUSED
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Check settings; what is wrong comes back as one line."""
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        raise ConfigError(first_problem(error, Settings)) from None
+    settings = validated(Settings, values)
     parse_duration(settings.budget)
     make_objective(settings.objective, settings.objective_options)
     if settings.denoiser == AUTO:

@@ -28,6 +28,13 @@ class InThisThread(Executor):
 
 
 @contextmanager
+def all_cores() -> Iterator[Executor]:
+    """As many such threads as torch had."""
+    with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        yield cores
+
+
+@contextmanager
 def one_thread() -> Iterator[int]:
     """Keep torch to one core, because its other threads busy-wait on those that are needed; gives how many it had."""
     n_threads = torch.get_num_threads()

@@ -203,8 +203,7 @@ class Fitter:
 
 def begin(settings: Settings, given: Given, data: Interactions) -> Fitting:
     """A fitting on data of which nothing is held out."""
-    nothing = data.take(slice(0))
-    split = Split(data, nothing, nothing, nothing)
+    split = Split.of_training(data)
     return make_learner(settings, given.model).begin(split, make_run(settings, split, given.denoiser))
 
 

@@ -385,12 +385,8 @@ class Recommender(Displayed):
 
     def _restored(self, run: RunFolder, path: Path, stage: Stage) -> Scorer:
         chosen = Chosen(self.choice, self._trust)
-        return read_model(run, path, stage, self.settings, self._fitted_split(), chosen)
-
-    def _fitted_split(self) -> Split:
-        if self.split is None:
-            raise RunError("this recommender has not been trained: call fit first.")
-        return self.split
+        assert self.split is not None
+        return read_model(run, path, stage, self.settings, self.split, chosen)
 
     def serving(self) -> Scorer:
         """The model to recommend with: fitted on the whole log where there is one."""
@@ -411,9 +407,9 @@ class Recommender(Displayed):
         return self._fitted()[0]
 
     def _fitted(self) -> tuple[Scorer, Split]:
-        if self.model is None:
+        if self.model is None or self.split is None:
             raise RunError("this recommender has not been trained: call fit first.")
-        return self.model, self._fitted_split()
+        return self.model, self.split
 
 
 def _as_split(data: Split | Interactions | Source, names: Mapping[str, str | None], seed: int) -> Split:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -22,6 +22,7 @@ VALIDATION_LOSS = "validation-loss"  # of the strategy itself
 TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of positives
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
+Kind = TypeVar("Kind", bound=BaseModel)
 Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
 Options = dict[str, int | float | str]
 Positive = Annotated[int, Field(ge=1)]
@@ -133,10 +134,7 @@ class AutoOptions(BaseModel):
 
 def auto_options(options: Mapping[str, Any]) -> AutoOptions:
     """Check the options of `auto`; what is wrong comes back as one line."""
-    try:
-        return AutoOptions(**options)
-    except ValidationError as error:
-        raise ConfigError(f"denoiser auto: {first_problem(error, AutoOptions)}") from None
+    return validated(AutoOptions, options, of="denoiser auto: ")
 
 
 def parse_criterion(select_by: str) -> tuple[str, int, bool]:
@@ -175,7 +173,15 @@ def parse_duration(text: str | float) -> float:
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
-def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
+def validated(kind: type[Kind], values: Mapping[str, Any], of: str = "") -> Kind:
+    """Settings of a kind; what is wrong comes back as one line, which begins with what they are of."""
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        raise ConfigError(f"{of}{_first_problem(error, kind)}") from None
+
+
+def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong with the first of the settings that are, in one line."""
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"])

@@ -12,10 +12,11 @@ import polars as pl
 from recsieve.data.splitting import Split
 from recsieve.display import Displayed, Shown
 from recsieve.experiments.compare import run_comparison
-from recsieve.experiments.config import ComparisonConfig, Noise, Strategy, make_config
+from recsieve.experiments.config import make_config
 from recsieve.experiments.pool import Progress, Started
-from recsieve.experiments.run import DataSource
-from recsieve.experiments.search import TuningConfig, make_tuning
+from recsieve.experiments.search import make_tuning
+from recsieve.experiments.settings import ComparisonConfig, Noise, Strategy, TuningConfig
+from recsieve.experiments.source import DataSource
 from recsieve.experiments.tracking import log_run, make_tracker
 from recsieve.experiments.tune import run_tuning
 from recsieve.progress import Advanced

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED, Interactions
-from recsieve.data.loading import load_log, load_split
+from recsieve.data.loading import load_split
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.repeats import REPEATS, merge_repeats
 from recsieve.errors import ConfigError
@@ -63,8 +63,7 @@ def test_data_without_repeats_stays_the_same_object():
 
 
 def test_a_rule_over_events_marks_a_pair_of_which_one_row_is_noise():
-    for data in (read_interactions(EVENTS, false_positive=RETURNED), load_log(EVENTS, false_positive=RETURNED)):
-        assert data.is_false_positive.tolist() == [True, False, True]
+    assert read_interactions(EVENTS, false_positive=RETURNED).is_false_positive.tolist() == [True, False, True]
     split = load_split(EVENTS, false_positive=RETURNED, ratios=(1, 0, 0))
     report = split.report
     assert split.train.is_false_positive.tolist() == [True, False, True]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from recsieve.errors import ConfigError
-from recsieve.experiments.config import Strategy, make_config, read_config, run_settings
+from recsieve.experiments.config import make_config, read_config, run_settings
+from recsieve.experiments.settings import Strategy
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import numpy as np
 
-from recsieve.experiments.config import Noise
 from recsieve.experiments.noise import with_noise
+from recsieve.experiments.settings import Noise
 
 
 def pairs(part):

@@ -1,8 +1,9 @@
 import pytest
 
 from recsieve.errors import ConfigError
-from recsieve.experiments.config import Noise, Strategy, make_config
+from recsieve.experiments.config import make_config
 from recsieve.experiments.plan import contenders, plan
+from recsieve.experiments.settings import Noise, Strategy
 
 TRUNCATED = Strategy(denoiser="truncated", denoiser_options={"drop_positives": 0.2, "ramp_epochs": 3})
 

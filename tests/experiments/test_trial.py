@@ -2,8 +2,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recsieve.experiments.config import Noise, make_config
+from recsieve.experiments.config import make_config
 from recsieve.experiments.plan import plan
+from recsieve.experiments.settings import Noise
 from recsieve.experiments.trial import run_trial, without_known_noise
 from recsieve.recommender import Recommender
 from recsieve.storage.run_folder import RunFolder

@@ -15,9 +15,7 @@ def begin():
     """A function that begins to fit a learner to training data."""
 
     def make(learner, train, *, seed=0, denoiser=None):
-        nothing = train.take(slice(0))
-        split = Split(train, nothing, nothing, nothing)
-        return learner.begin(split, Run(seed, lambda context: denoiser or KeepAll()))
+        return learner.begin(Split.of_training(train), Run(seed, lambda context: denoiser or KeepAll()))
 
     return make
 
@@ -27,10 +25,7 @@ def fit(begin):
     """A function that fits a learner to training data, and gives the scorer."""
 
     def make(learner, train, **options):
-        fitting = begin(learner, train, **options)
-        while fitting.step < fitting.total:
-            fitting.advance()
-        return fitting.scorer()
+        return begin(learner, train, **options).finish()
 
     return make
 

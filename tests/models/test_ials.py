@@ -190,8 +190,7 @@ def test_a_strategy_is_told_of_the_data(weighted):
         seen.append(context)
         return LeastPopularDrop(0.2, 1, context=context)
 
-    nothing = train.take(slice(0))
-    fitting = IALS(factors=4, sweeps=2).begin(Split(train, nothing, nothing, nothing), Run(0, make))
+    fitting = IALS(factors=4, sweeps=2).begin(Split.of_training(train), Run(0, make))
     fitting.advance()
     fitting.advance()
     [context] = seen

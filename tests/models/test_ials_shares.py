@@ -21,9 +21,8 @@ STRATEGIES = [KeepAll(), Truncated(0.3, 4), Reweighted(0.5), RandomDrop(0.3, 4)]
 
 
 def begun(train, denoiser=None, options=OPTIONS):
-    nothing = train.take(slice(0))
     run = Run(3, lambda context: denoiser or KeepAll(), train.group)
-    return options.begin(Split(train, nothing, nothing, nothing), run)
+    return options.begin(Split.of_training(train), run)
 
 
 def fitted(train, denoiser=None, options=OPTIONS):
@@ -58,9 +57,8 @@ def test_sweeps_are_those_of_one_process(weighted, in_ranks, denoiser, n_ranks):
 def test_every_strategy_sees_what_it_sees_in_one_process(weighted, in_ranks, name):
     def work(group):
         train = share_out(weighted(40, 30), group)
-        nothing = train.take(slice(0))
         run = Run(3, lambda context: make_denoiser(name, {}, context), group)
-        fitting = OPTIONS.begin(Split(train, nothing, nothing, nothing), run)
+        fitting = OPTIONS.begin(Split.of_training(train), run)
         return [fitting.advance() for _ in range(4)]
 
     (alone,) = in_ranks(1, work)
@@ -93,8 +91,7 @@ def test_a_fit_that_was_stopped_goes_on_with_another_number_of_ranks(weighted, i
     def go_on(group):
         fitting = begun(share_out(data, group), denoiser)
         fitting.load_state_dict(state)
-        while fitting.step < fitting.total:
-            fitting.advance()
+        fitting.finish()
         return fitting.history()["loss"].to_list()
 
     alone = fitted(data, denoiser)[0]

@@ -91,17 +91,12 @@ def fit(train, engine="auto", **plan):
 def test_a_resumed_training_goes_on_with_the_same_bits(split, engine):
     learner, run = fit(split.train, engine)
 
-    def finish(fitting):
-        while fitting.step < fitting.total:
-            fitting.advance()
-        return fitting.scorer().state_dict()
-
     whole, first, rest = (learner.begin(split, run) for _ in range(3))
     while first.step % first.steps_per_epoch != 3:
         first.advance()
     first.scorer()  # a validation between changes nothing
     rest.load_state_dict(first.state_dict())
-    expected, found = finish(whole), finish(rest)
+    expected, found = whole.finish().state_dict(), rest.finish().state_dict()
     assert list(expected) == ["vectors"]  # the graph is made from the data
     assert torch.equal(expected["vectors"], found["vectors"])
 
@@ -111,10 +106,7 @@ def test_weights_of_one_train_as_none_to_the_bit(split):
     trained = []
     for data in (split, ones):
         learner, run = fit(data.train, epochs=1)
-        fitting = learner.begin(data, run)
-        while fitting.step < fitting.total:
-            fitting.advance()
-        trained.append(fitting.scorer().vectors)
+        trained.append(learner.begin(data, run).finish().vectors)
     assert torch.equal(*trained)
 
 

@@ -110,17 +110,12 @@ def test_a_resumed_training_draws_the_same_dropout_to_the_bit(split, engine):
     def begin():
         return learner.begin(split, Run(0, lambda context: KeepAll()))
 
-    def finish(fitting):
-        while fitting.step < fitting.total:
-            fitting.advance()
-        return fitting.scorer().state_dict()
-
     whole, first = begin(), begin()
     while first.step % first.steps_per_epoch != 3:
         first.advance()
     rest = begin()
     rest.load_state_dict(first.state_dict())
-    expected, found = finish(whole), finish(rest)
+    expected, found = whole.finish().state_dict(), rest.finish().state_dict()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 

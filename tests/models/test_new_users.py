@@ -35,10 +35,7 @@ def two_kinds(split):
 def fitted(name, split):
     plan = TrainingPlan(epochs=10, batch_size=64, learning_rate=0.05)
     learner = GradientLearner(MODELS[name], SMALL.get(name, {"factors": 4}), plan, BCE())
-    fitting = learner.begin(split, Run(0, lambda context: KeepAll()))
-    while fitting.step < fitting.total:
-        fitting.advance()
-    return fitting.scorer().eval().prepare()
+    return learner.begin(split, Run(0, lambda context: KeepAll())).finish()
 
 
 @pytest.fixture(scope="module")

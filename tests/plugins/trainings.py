@@ -13,7 +13,8 @@ from pathlib import Path
 from recsieve.checking import make_settings
 from recsieve.communicator import join
 from recsieve.errors import RecsieveError
-from recsieve.experiments.run import DataSource, train_and_save
+from recsieve.experiments.run import train_and_save
+from recsieve.experiments.source import DataSource
 
 
 def die_after(events):

@@ -78,8 +78,7 @@ def begin(data, model, strategy, engine):
          "engine": engine, "fidelity": "authors", "seed": SEED, "batch_size": BATCH, "epochs": EPOCHS,
          "learning_rate": RATE}
     )  # fmt: skip
-    nothing = data.take(slice(0))
-    split = Split(data, nothing, nothing, nothing)
+    split = Split.of_training(data)
     return make_learner(settings).begin(split, make_run(settings, split))
 
 

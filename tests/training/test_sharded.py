@@ -18,9 +18,9 @@ from recsieve.errors import ConfigError
 from recsieve.evaluation import evaluate
 from recsieve.losses import DenoisedLoss
 from recsieve.models import MODELS
+from recsieve.models.learner import context_of
 from recsieve.sampling import Sampler
 from recsieve.storage.run_folder import RunFolder
-from recsieve.training.gradient import context_of
 from recsieve.training.sharded import check_ranks
 from recsieve.training.steps import weigh_batch
 

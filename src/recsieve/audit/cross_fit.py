@@ -56,13 +56,9 @@ def cross_fitted_scores(
 
 def _fitted(name: str, train: Interactions, seed: int) -> Scorer:
     """A registered model with its usual options, fitted to the end."""
-    nothing = train.take(slice(0, 0))
-    split = Split(train, nothing, nothing, nothing)
+    split = Split.of_training(train)
     settings = Settings(model=name, denoiser="keep-all", seed=seed, epochs=EPOCHS)
-    fitting = make_learner(settings).begin(split, make_run(settings, split))
-    while fitting.step < fitting.total:
-        fitting.advance()
-    return fitting.scorer().prepare()
+    return make_learner(settings).begin(split, make_run(settings, split)).finish()
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm, rankdata, spearmanr
 
 from recsieve.audit.dynamics import Dynamics
+from recsieve.data.codes import offsets_of
 from recsieve.data.interactions import Interactions
 
 Floats = NDArray[np.float32]
@@ -88,7 +89,7 @@ def profile_fit(data: Interactions) -> Floats:
     nobody else has together with theirs fits with 0, and so does the only item of a profile.
     """
     by_item = np.argsort(data.items, kind="stable")
-    item_offsets = np.concatenate([[0], np.cumsum(data.item_counts())])
+    item_offsets = offsets_of(data.item_counts())
     fit = np.zeros(len(data), np.float32)
     profiles = data.csr
     _fit(profiles.offsets, profiles.items, item_offsets, data.users[by_item], by_item, fit)
@@ -107,7 +108,7 @@ def neighbour_noise(data: Interactions, labelled: NDArray[np.int64]) -> Floats:
     residuals = np.full(len(data), np.nan, np.float32)
     residuals[labelled] = noise - usual[items]
     by_item, by_user = np.argsort(data.items, kind="stable"), np.lexsort((data.items, data.users))
-    item_offsets = np.concatenate([[0], np.cumsum(data.item_counts())])
+    item_offsets = offsets_of(data.item_counts())
     found, profiles = np.zeros(len(data), np.float32), data.csr
     _neighbours(profiles.offsets, profiles.items, item_offsets, data.users[by_item], by_item, residuals[by_user], found)
     return found

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.auto.candidates import Candidate, Spec
-from recsieve.cores import one_thread, thread_pool
+from recsieve.cores import all_cores
+from recsieve.data.codes import blocks
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.evaluation.metrics import discounts
-from recsieve.evaluation.ranking import BLOCK_BYTES, blocks, rank_items, rank_scores
+from recsieve.evaluation.ranking import BLOCK_BYTES, rank_items, rank_scores, users_at_once
 from recsieve.models import Scorer
 from recsieve.models.blend import Offset, standardised, weighted_sum
 
@@ -79,11 +80,11 @@ class CandidateScorer:
         """Compute once what is ranked again and again."""
         scores = torch.empty(len(self.users), self._seen.n_items)
 
-        def fill(bounds: tuple[int, int]) -> None:
-            scores[slice(*bounds)] = scorer.score(self._tensor(slice(*bounds)))
+        def fill(some: slice) -> None:
+            scores[some] = scorer.score(self._tensor(some))
 
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            list(cores.map(fill, blocks(len(self.users), self._seen.n_items, BLOCK_BYTES)))
+        with all_cores() as cores:
+            list(cores.map(fill, self._blocks(BLOCK_BYTES)))
         return Scored(spec, scorer, scores)
 
     def offsets(self, scored: Scored, noise: Offset | None) -> Values:
@@ -120,16 +121,17 @@ class CandidateScorer:
     def _values(self, make: MakeScores) -> Values:
         """The NDCG of each user under several rankings: a block of users is scored once and ranked many times."""
 
-        def rank(bounds: tuple[int, int]) -> list[tuple[Candidate, NDArray[np.int32]]]:
-            some = slice(*bounds)
+        def rank(some: slice) -> list[tuple[Candidate, NDArray[np.int32]]]:
             users, made = self.users[some], make(some, self._tensor(some))
             return [(one, rank_scores(scores.numpy(), users, self._k, self._seen)) for one, scores in made]
 
-        bounds = blocks(len(self.users), self._seen.n_items, CACHED_BYTES)
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
-            of_blocks = list(cores.map(rank, bounds))
+        with all_cores() as cores:
+            of_blocks = list(cores.map(rank, self._blocks(CACHED_BYTES)))
         made = [(of_one[0][0], np.concatenate([top for _, top in of_one])) for of_one in zip(*of_blocks, strict=True)]
         return {one.name: (one, self.ndcg(top)) for one, top in made}
+
+    def _blocks(self, block_bytes: int) -> Iterator[slice]:
+        return blocks(len(self.users), users_at_once(self._seen.n_items, block_bytes))
 
     def _tensor(self, some: slice) -> Tensor:
         return torch.from_numpy(self.users[some].astype(np.int64))

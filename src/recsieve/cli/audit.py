@@ -59,9 +59,11 @@ def audit(
     from recsieve.audit.noise_model import enough_labels
     from recsieve.audit.result import TRAININGS, check_folder
     from recsieve.cli.progress import show_progress
-    from recsieve.data.loading import find_parts, load_log
+    from recsieve.data.filtering import k_core as keep_k_core
+    from recsieve.data.loading import find_parts
     from recsieve.data.reading.columns import Names
     from recsieve.data.reading.file_format import Format
+    from recsieve.data.reading.formats import read_interactions
     from recsieve.data.reading.log_rows import log_column, log_rows
     from recsieve.lock import locked
     from recsieve.reporting.audit import write_audit_page
@@ -72,13 +74,13 @@ def audit(
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     with locked(folder):
         with show_progress("reading and compiling") as progress:
-            log = load_log(data, k_core=k_core, **columns)
+            train = find_parts(data)["train"]
+            log = keep_k_core(read_interactions(train, **columns), k_core)
             if threshold is not None and not enough_labels(log):
                 raise DataError(
                     "there are too few labels to estimate the probability of noise that --threshold needs: label more "
                     "interactions, or give a --share."
                 )
-            train = find_parts(data)["train"]
             found = find_noisy_interactions(
                 log,
                 scores=None if scores is None else log_column(train, log, names, scores, form),

@@ -27,16 +27,19 @@ def describe(
 
     For a split, the numbers are those of the training part.
     """
-    from recsieve.data.loading import find_parts, load_log
+    from recsieve.data.filtering import k_core as keep_k_core
+    from recsieve.data.loading import find_parts
     from recsieve.data.proposal import propose
     from recsieve.data.reading.file_format import Format
+    from recsieve.data.reading.formats import read_interactions
     from recsieve.data.statistics import describe as statistics
 
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     roles = {name: columns.get(name) for name in ("user", "item", "time", "positive", "false_positive")}
-    proposal = propose(find_parts(data)["train"], form, **roles)
+    log = find_parts(data)["train"]
+    proposal = propose(log, form, **roles)
     named: Columns = columns | {name: proposal.options[name] for name in ("user", "item") if name in proposal.options}
-    facts = statistics(load_log(data, k_core=k_core, **named))
+    facts = statistics(keep_k_core(read_interactions(log, **named), k_core))
     words = _command(data, columns | proposal.options, k_core)
     if as_json:
         looked_at = [asdict(column) for column in proposal.columns]

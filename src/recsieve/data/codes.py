@@ -14,9 +14,14 @@ from recsieve.errors import DataError
 BLOCK_ROWS = 1 << 20  # where whole columns of numbers in between would take more memory than the columns themselves
 
 
-def blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+def blocks(n_rows: int, size: int = BLOCK_ROWS, first: int = 0) -> Iterator[slice]:
     """Consecutive ranges of rows, of which the last may be shorter."""
-    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+    return (slice(start, min(start + size, n_rows)) for start in range(first, n_rows, size))
+
+
+def offsets_of(counts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Where each of some groups begins, and the last ends, given how many are in each."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def count(codes: NDArray[np.integer[Any]], n: int) -> NDArray[np.int64]:
@@ -31,7 +36,7 @@ def values_by_code(
     codes: NDArray[np.integer[Any]], values: NDArray[np.int32], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The distinct values of each code, sorted: those of code c are `values[offsets[c]:offsets[c + 1]]`."""
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(count(codes, n))])
+    offsets = offsets_of(count(codes, n))
     grouped = np.empty(len(values), np.int32)
     _group(codes, values, offsets[:-1].copy(), grouped)
     kept = _sort_each(offsets, grouped)

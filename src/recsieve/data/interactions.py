@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator, Number
-from recsieve.data.codes import count, merged_values, values_by_code
+from recsieve.data.codes import count, merged_values, offsets_of, values_by_code
 from recsieve.errors import DataError
 
 # Values of the false-positive column.
@@ -58,7 +58,7 @@ class CSR:
         known = np.maximum(rows, 0) if self.n_users else np.zeros(len(rows), np.int64)
         starts, ends = self.offsets[known], self.offsets[known + 1] if self.n_users else self.offsets[known]
         counts = np.where(rows < 0, 0, ends - starts)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        offsets = offsets_of(counts)
         positions = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
         return CSR(offsets, self.items[positions], self.n_items)
 
@@ -150,6 +150,11 @@ class Interactions:
     def has_flags(self) -> bool:
         """Whether it is known of any interaction if it is a false positive."""
         return self.false_positive is not None and bool((self.false_positive != UNLABELLED).any())
+
+    @property
+    def weights_or_ones(self) -> NDArray[np.float32]:
+        """What interactions count, 1 where nothing is given."""
+        return np.ones(len(self), np.float32) if self.weight is None else self.weight
 
     @cached_property
     def csr(self) -> CSR:

@@ -14,7 +14,7 @@ from recsieve.data.filtering import k_core as keep_k_core
 from recsieve.data.interactions import NOISY, Interactions
 from recsieve.data.reading.columns import Names
 from recsieve.data.reading.file_format import Format
-from recsieve.data.reading.formats import read_interactions, read_parts
+from recsieve.data.reading.formats import read_parts
 from recsieve.data.reading.tables import Source, is_data_file, readable
 from recsieve.data.repeats import Merging, merge_and_count
 from recsieve.data.sharing import renumbered
@@ -69,38 +69,6 @@ def load_split(
     made, report = _checked_split(parts, repeats) if check else (_given_split(parts), SplitReport())
     whole = numbered(_with_missing_parts(numbered(made), parts, split, ratios, seed))
     return replace(whole, report=report.of_all(group))
-
-
-def load_log(
-    source: Source,
-    *,
-    k_core: int = 0,
-    user: str | None = None,
-    item: str | None = None,
-    false_positive: str | None = None,
-    time: str | None = None,
-    weight: str | None = None,
-    positive: str | None = None,
-    header: bool | None = None,
-    encoding: str | None = None,
-    query: str | None = None,
-    repeats: str | None = None,
-) -> Interactions:
-    """Read interactions that are not to be split, each pair once; of a split that is given, the training part."""
-    data = read_interactions(
-        find_parts(source)["train"],
-        user=user,
-        item=item,
-        false_positive=false_positive,
-        time=time,
-        weight=weight,
-        positive=positive,
-        header=header,
-        encoding=encoding,
-        query=query,
-        repeats=repeats,
-    )
-    return keep_k_core(data, k_core)
 
 
 def find_parts(source: Source, validation: Source | None = None, test: Source | None = None) -> dict[str, Source]:

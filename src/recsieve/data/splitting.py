@@ -43,6 +43,12 @@ class Split:
         noise = test.is_false_positive
         return cls(train, validation, test.take(~noise), test.take(noise))
 
+    @classmethod
+    def of_training(cls, train: Interactions) -> Split:
+        """Interactions to fit to, with nothing held out."""
+        nothing = train.take(slice(0))
+        return cls(train, nothing, nothing, nothing)
+
     @property
     def parts(self) -> tuple[Interactions, Interactions, Interactions, Interactions]:
         """All four, in this order."""

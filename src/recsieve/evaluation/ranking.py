@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from recsieve.cores import one_thread, thread_pool
+from recsieve.data.codes import blocks
 from recsieve.data.interactions import CSR
 from recsieve.models.scorer import Scorer
 
@@ -71,20 +72,20 @@ def rank_items(
     is_product = here.factors(torch.from_numpy(rows[:1].astype(np.int64))) is not None
 
     @torch.no_grad()
-    def rank_share(bounds: tuple[int, int]) -> None:
+    def rank_share(share: slice) -> None:
         score = _Tiles(here) if is_product else _AllAtOnce(here, block_bytes)
-        for start, stop in _ranges(*bounds, score.n_users):
-            found = _Found(stop - start, k)
-            for first, scores in score(torch.from_numpy(rows[start:stop].astype(np.int64))):
-                found.look_through(scores, first, positions[start:stop], mask)
-            _sort(*found.arrays, top[start:stop], best[start:stop])
-            best[start:stop] += score.constant
+        for some in blocks(share.stop, score.n_users, share.start):
+            found = _Found(some.stop - some.start, k)
+            for first, scores in score(torch.from_numpy(rows[some].astype(np.int64))):
+                found.look_through(scores, first, positions[some], mask)
+            _sort(*found.arrays, top[some], best[some])
+            best[some] += score.constant
 
     if workers == 1:
-        rank_share((0, len(users)))
+        rank_share(slice(0, len(users)))
         return top, best
     with one_thread() as n_threads, thread_pool(n_threads) as cores:
-        list(cores.map(rank_share, _ranges(0, len(users), -(-len(users) // n_threads))))
+        list(cores.map(rank_share, blocks(len(users), max(1, -(-len(users) // n_threads)))))
     return top, best
 
 
@@ -97,13 +98,9 @@ def rank_scores(scores: NDArray[np.float32], users: NDArray[np.int32], k: int, s
     return top
 
 
-def blocks(n_users: int, n_items: int, block_bytes: int) -> Iterator[tuple[int, int]]:
-    """Ranges of users whose scores fit into the memory allowed."""
-    return _ranges(0, n_users, max(1, block_bytes // (4 * n_items)))
-
-
-def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + size, last)) for start in range(first, last, max(size, 1)))
+def users_at_once(n_items: int, block_bytes: int) -> int:
+    """How many users' scores fit into the memory allowed."""
+    return max(1, block_bytes // (4 * n_items))
 
 
 class _AllAtOnce:
@@ -112,7 +109,7 @@ class _AllAtOnce:
     constant = 0.0
 
     def __init__(self, model: Scorer, block_bytes: int) -> None:
-        self._model, self.n_users = model, max(1, block_bytes // (4 * model.n_items))
+        self._model, self.n_users = model, users_at_once(model.n_items, block_bytes)
 
     def __call__(self, users: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
         yield 0, self._model.score(users).cpu().numpy()

@@ -13,11 +13,12 @@ from recsieve.checking import accepts, make_settings
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.experiments.conclusions import JUDGEMENTS, conclude, runs_of_seeds
-from recsieve.experiments.config import ComparisonConfig, Noise, run_settings
+from recsieve.experiments.config import run_settings
 from recsieve.experiments.machine import cores
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan, tell_left_out
 from recsieve.experiments.pool import Progress, run_all
+from recsieve.experiments.settings import ComparisonConfig, Noise
 from recsieve.experiments.study import check_folder, how_made, keep_split, require_split, write_result
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask

@@ -7,33 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from recsieve.checking import accepts, make_settings
+from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.experiments.settings import (
-    DEFAULT_STRATEGIES,
-    NATURAL,
-    ComparisonConfig,
-    Noise,
-    Strategy,
-)
+from recsieve.experiments.settings import DEFAULT_STRATEGIES, NATURAL, ComparisonConfig, Strategy
 from recsieve.models import fits_itself
-from recsieve.settings import AUTO, Common, first_problem, is_loss, parse_criterion
+from recsieve.registry import options_of
+from recsieve.settings import AUTO, Common, is_loss, parse_criterion, validated
 from recsieve.simulation.injection import MECHANISMS
-
-__all__ = ["DEFAULT_STRATEGIES", "NATURAL", "ComparisonConfig", "Noise", "Strategy", "make_config", "read_config",
-           "run_settings", "shared_settings"]  # fmt: skip
 
 CHOICE_TRIALS = 12  # models that `auto` fits in a comparison
 
 
 def make_config(values: dict[str, Any]) -> ComparisonConfig:
     """Check a configuration down to each strategy's options, before anything is trained."""
-    try:
-        config = ComparisonConfig(**values)
-    except ValidationError as error:
-        raise ConfigError(first_problem(error, ComparisonConfig)) from None
+    config = validated(ComparisonConfig, values)
     if not config.models or not config.strategies or not config.noise:
         raise ConfigError("there is nothing to compare: give at least one model, one strategy and one kind of noise.")
     _check_metric(config.metric)
@@ -59,11 +47,7 @@ def read_config(path: Path, **options: Any) -> ComparisonConfig:
 
     Paths in the file are relative to the folder that it is in.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as a TOML file: {error}.") from None
-    config = make_config(values | options)
+    config = make_config(read_toml(path) | options)
     if config.data is None:
         raise ConfigError(f"{path} has no data: give a table [data] with a source, or DATA on the command line.")
     here = {
@@ -72,6 +56,14 @@ def read_config(path: Path, **options: Any) -> ComparisonConfig:
         if (given := getattr(config.data, name)) is not None
     }
     return config.model_copy(update={"data": replace(config.data, **here)})
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as a TOML file: {error}.") from None
 
 
 def shared_settings(config: Common, model: str) -> dict[str, Any]:
@@ -86,7 +78,7 @@ def shared_settings(config: Common, model: str) -> dict[str, Any]:
 def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed: int) -> dict[str, Any]:
     """The settings of one run; what drops at random gets the run's seed."""
     options = dict(strategy.denoiser_options)
-    if strategy.denoiser == "random-drop":
+    if strategy.denoiser in DENOISERS and "seed" in options_of(DENOISERS[strategy.denoiser]):
         options.setdefault("seed", seed)
     return {
         **shared_settings(config, model),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from recsieve.checking import accepts
 from recsieve.data.splitting import Split
 from recsieve.errors import ConfigError, did_you_mean
 from recsieve.experiments.compare import run_comparison
-from recsieve.experiments.config import make_config
+from recsieve.experiments.config import make_config, read_toml
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.pool import Progress
 from recsieve.experiments.search import make_tuning, space_of, title_of
@@ -22,7 +21,7 @@ from recsieve.experiments.settings import Noise, Strategy, TuningConfig
 from recsieve.experiments.source import DataSource
 from recsieve.experiments.study import write_result
 from recsieve.experiments.tune import run_tuning
-from recsieve.settings import Options, Positive, first_problem
+from recsieve.settings import Options, Positive, validated
 
 PLAIN = "keep-all"
 _STRICT = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
@@ -56,12 +55,7 @@ class Board(BaseModel):
 
 def read_board(path: Path) -> Board:
     """Read a leaderboard's TOML file; paths in it are relative to the folder that it is in."""
-    try:
-        board = Board(**tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as a TOML file: {error}.") from None
-    except ValidationError as error:
-        raise ConfigError(first_problem(error, Board)) from None
+    board = validated(Board, read_toml(path))
     for name in board.noise:
         if name not in board.data:
             raise ConfigError(f"there is noise for the data '{name}': {did_you_mean(name, board.data)}")

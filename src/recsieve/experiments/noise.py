@@ -8,7 +8,7 @@ import numpy as np
 
 from recsieve.data.interactions import concatenated
 from recsieve.data.splitting import Split
-from recsieve.experiments.config import NATURAL, Noise
+from recsieve.experiments.settings import NATURAL, Noise
 from recsieve.simulation.injection import inject
 
 

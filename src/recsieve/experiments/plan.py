@@ -11,7 +11,8 @@ from typing import Literal
 from recsieve.checking import accepts, make_settings
 from recsieve.denoisers import DENOISERS
 from recsieve.errors import ConfigError
-from recsieve.experiments.config import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy, run_settings
+from recsieve.experiments.config import run_settings
+from recsieve.experiments.settings import DEFAULT_STRATEGIES, ComparisonConfig, Noise, Strategy
 from recsieve.models import MODELS
 from recsieve.registry import options_of
 from recsieve.settings import AUTO, Settings, auto_options

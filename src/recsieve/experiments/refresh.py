@@ -13,7 +13,7 @@ from recsieve.data.splitting import SPLITTERS, Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import RunError
 from recsieve.evaluation import evaluate
-from recsieve.experiments.run import RunResult, check_out
+from recsieve.experiments.run import RunResult, check_out, write_metrics
 from recsieve.lock import locked
 from recsieve.recommender import Recommender
 from recsieve.refresh.grow import new_parts
@@ -95,13 +95,4 @@ def _save(run: RunFolder, after: Recommender, about: dict[str, Any]) -> RunResul
     run.write_config(after.settings, about | {"fingerprint": fingerprint(split.train)})
     evaluation = after.evaluate(split) if len(split.test) else None
     after.save_results(run)
-    if evaluation is not None:
-        run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))
-    metrics = {
-        "selected": after.selected,
-        "test": evaluation.overall if evaluation else {},
-        "test_users": len(evaluation.users) if evaluation else 0,
-        **after.choice_record(),
-    }
-    run.write_metrics(metrics)
-    return RunResult(run.path, metrics)
+    return RunResult(run.path, write_metrics(run, after, evaluation))

@@ -16,6 +16,7 @@ from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DivergedError, RecsieveError, RunError
+from recsieve.evaluation import Evaluation
 from recsieve.experiments.pool import Reporter
 from recsieve.experiments.source import DataSource
 from recsieve.lock import locked
@@ -155,20 +156,28 @@ def train_split(
     recommender.save_results(run)
     if not group.is_first:
         return RunResult(run.path, {})
-    if evaluation is not None:
-        run.write_frame(run.per_user, evaluation.frame(split.train.user_ids))
+    ended = {} if diverged is None else {"diverged": {"step": diverged.step}}
+    metrics = write_metrics(run, recommender, evaluation, seconds=round(time.perf_counter() - started, 1), **ended)
+    if diverged is not None:
+        raise diverged
+    return RunResult(run.path, metrics, _examples(recommender, split))
+
+
+def write_metrics(
+    run: RunFolder, recommender: Recommender, evaluation: Evaluation | None, **more: Any
+) -> dict[str, Any]:
+    """Write the metrics of each user, and last of the folder metrics.json, which has more in it."""
+    if evaluation is not None and recommender.split is not None:
+        run.write_frame(run.per_user, evaluation.frame(recommender.split.train.user_ids))
     metrics = {
         "selected": recommender.selected,
         "test": evaluation.overall if evaluation else {},
         "test_users": len(evaluation.users) if evaluation else 0,
-        "seconds": round(time.perf_counter() - started, 1),
+        **more,
         **recommender.choice_record(),
-        **({} if diverged is None else {"diverged": {"step": diverged.step}}),
     }
     run.write_metrics(metrics)
-    if diverged is not None:
-        raise diverged
-    return RunResult(run.path, metrics, _examples(recommender, split))
+    return metrics
 
 
 def _examples(recommender: Recommender, split: Split) -> pl.DataFrame | None:

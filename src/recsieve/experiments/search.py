@@ -13,7 +13,6 @@ import optuna
 import polars as pl
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, Trial, TrialState
-from pydantic import ValidationError
 
 from recsieve.checking import accepts, make_settings
 from recsieve.data.splitting import Split
@@ -25,7 +24,7 @@ from recsieve.experiments.settings import TuningConfig
 from recsieve.experiments.space import flat, search_space, suggest
 from recsieve.models import fits_itself
 from recsieve.recommender import Recommender
-from recsieve.settings import VALIDATION_LOSS, first_problem
+from recsieve.settings import VALIDATION_LOSS, validated
 from recsieve.training import Event, Validated
 
 log = logging.getLogger(__name__)
@@ -38,10 +37,7 @@ FEW = 10  # trials below which the importance of an option is a guess
 
 def make_tuning(values: dict[str, Any]) -> TuningConfig:
     """Check what is given, before anything is trained; strategies that the model has no use for are left out."""
-    try:
-        config = TuningConfig(**values)
-    except ValidationError as error:
-        raise ConfigError(first_problem(error, TuningConfig)) from None
+    config = validated(TuningConfig, values)
     if config.select_by == VALIDATION_LOSS and fits_itself(config.model):
         raise ConfigError(f"{config.model} has no validation loss: select by a metric, e.g. 'ndcg@20'.")
     make_settings(common_settings(config))

@@ -8,6 +8,7 @@ from typing import Any
 from optuna.trial import Trial
 
 from recsieve.denoisers import DENOISERS, Range, SearchSpace
+from recsieve.experiments.wording import shown
 from recsieve.models import MODELS, fits_itself
 
 # Everybody's hyperparameter, so that a strategy cannot win by a learning rate that suits it better than the others.
@@ -59,7 +60,7 @@ def _value(name: str, choice: Range | tuple[str, ...], trial: Trial) -> int | fl
 
 def in_words(denoiser: str, options: Mapping[str, Any], others: Mapping[str, Any]) -> str:
     """What a choice of options does; `others` are the model's, and the learning rate."""
-    beside = (f"{name.replace('_', ' ')} {_shown(value)}" for name, value in others.items())
+    beside = (f"{name.replace('_', ' ')} {shown(value)}" for name, value in others.items())
     return "; ".join([_of_strategy(denoiser, options), *beside])
 
 
@@ -81,11 +82,7 @@ def _of_strategy(denoiser: str, options: Mapping[str, Any]) -> str:
     if "false_positive_weight" in options:
         share = 100 * options["false_positive_weight"]
         return f"regretted interactions as negatives with a weight of {share:.3g} % of a satisfying one"
-    return ", ".join([denoiser, *(f"{name} {_shown(value)}" for name, value in options.items())])
-
-
-def _shown(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+    return ", ".join([denoiser, *(f"{name} {shown(value)}" for name, value in options.items())])
 
 
 def _epochs(number: float) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 
 from recsieve.experiments.conclusions import SeedRuns
 from recsieve.experiments.trial import DETECTION, VALIDATIONS
-from recsieve.files import replacing
+from recsieve.storage.frame_file import write_frame
 
 
 def write_tables(folder: Path, compared: Sequence[SeedRuns], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -29,10 +29,8 @@ def write_tables(folder: Path, compared: Sequence[SeedRuns], rows: Sequence[Mapp
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write a table under a name with both endings."""
-    with replacing(path.with_suffix(".parquet")) as temporary:
-        table.write_parquet(temporary)
-    with replacing(path.with_suffix(".csv")) as temporary:
-        table.write_csv(temporary)
+    for ending in (".parquet", ".csv"):
+        write_frame(table, path.with_suffix(ending))
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

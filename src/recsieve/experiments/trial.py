@@ -121,8 +121,7 @@ def run_trial(
 
 def without_known_noise(train: Interactions) -> Interactions:
     """Give no weight to known false positives; they stay observed, so that what is ranked stays the same."""
-    given = np.ones(len(train), np.float32) if train.weight is None else train.weight
-    return replace(train, weight=np.where(train.is_false_positive, np.float32(0), given))
+    return replace(train, weight=np.where(train.is_false_positive, np.float32(0), train.weights_or_ones))
 
 
 class Watch:

@@ -103,6 +103,11 @@ def percent(share: float) -> str:
     return f"{100 * share:+.1f}\u00a0%".replace("-", "−")
 
 
+def shown(value: float | str) -> str:
+    """The value of an option."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def duration(seconds: float) -> str:
     """Seconds as a person says them."""
     seconds = max(0.0, seconds)

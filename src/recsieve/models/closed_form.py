@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
@@ -72,8 +73,7 @@ def of_all_ranks(train: Interactions) -> Interactions:
 
 def observed_weights(train: Interactions) -> csr_array:
     """The weight of each pair, 1 where none are given: (users, items), float32; also what weighs nothing is in it."""
-    values = np.ones(len(train), np.float32) if train.weight is None else train.weight
-    matrix = csr_array((values, (train.users, train.items)), shape=(train.n_users, train.n_items))
+    matrix = csr_array((train.weights_or_ones, (train.users, train.items)), shape=(train.n_users, train.n_items))
     matrix.sort_indices()
     return matrix
 
@@ -83,6 +83,11 @@ def weight_matrix(train: Interactions) -> csr_array:
     matrix = observed_weights(train)
     matrix.eliminate_zeros()
     return matrix
+
+
+def with_values(matrix: csr_array, values: NDArray[np.floating]) -> csr_array:
+    """The same entries with other values."""
+    return csr_array((values.astype(np.float32, copy=False), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def require_one_process(run: Run, model: str) -> None:

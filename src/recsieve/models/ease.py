@@ -18,7 +18,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.memory import free_memory, gigabytes
-from recsieve.models.closed_form import Solved, observed_weights, weight_matrix
+from recsieve.models.closed_form import Solved, observed_weights, weight_matrix, with_values
 from recsieve.models.cost import INVERSE, product_seconds, ranking_seconds
 from recsieve.models.item_item import DenseItemScorer
 from recsieve.models.item_products import gram_matrix
@@ -76,7 +76,7 @@ class EASE(Solved):
         weights, group = self._weights(train), train.group
         on_targets = self.weights == "targets" and group.any(bool((weights.data != 1).any()))
         _require_memory(train.n_items, copies=3 if on_targets else 2)
-        profiles = _mapped(weights, _PROFILES[self.weights])
+        profiles = with_values(weights, _PROFILES[self.weights](weights.data))
         l2 = default_l2(profiles, group) if self.l2 is None else self.l2
         solved = _solve_targets(profiles, weights, l2, group) if on_targets else _solve(profiles, l2, group)
         return DenseItemScorer("EASE", weights, torch.from_numpy(solved), _PROFILES[self.weights])
@@ -102,10 +102,6 @@ def default_l2(profiles: csr_array, group: Communicator = SINGLE_PROCESS) -> flo
     """
     squares = group.sum(np.array([np.square(profiles.data, dtype=np.float64).sum()]))
     return 5 * float(squares[0]) / profiles.shape[1] or 1.0
-
-
-def _mapped(matrix: csr_array, function: Callable[[NDArray[Any]], NDArray[Any]]) -> csr_array:
-    return csr_array((function(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _solve(profiles: csr_array, l2: float, group: Communicator) -> NDArray[np.float32]:

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from recsieve.cores import InThisThread, one_thread, thread_pool
+from recsieve.cores import InThisThread, all_cores
 from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
-from recsieve.denoisers import Context, KeepAll, LossBatch, Range, SearchSpace
+from recsieve.denoisers import KeepAll, LossBatch, Range, SearchSpace
 from recsieve.errors import ConfigError
 from recsieve.models.cost import SOLVE, ranking_seconds
 from recsieve.models.ials_shares import Table, share_by_item, share_by_user
 from recsieve.models.ials_solver import ROWS, Side, diagonal, dot_products, rotate, solve, sums_of_squares
-from recsieve.models.learner import Earlier, Fitting, Run
+from recsieve.models.learner import Earlier, Fitting, Run, context_of
 from recsieve.models.new_users import cosines
 from recsieve.models.scorer import Factors, Scorer
 from recsieve.models.state import checked, checked_profiles
@@ -135,7 +135,7 @@ class Sweeps(Fitting):
     def __init__(self, options: Settled, train: Interactions, run: Run) -> None:
         self.total = options.sweeps
         self._options, self._train = options, train
-        self._denoiser = run.make_denoiser(_context(train))
+        self._denoiser = run.make_denoiser(context_of(train, steps_per_epoch=1, losses_per_positive=1))
         self._rows: list[float] = []  # the loss of each sweep
         self._losses = np.zeros(0, np.float32)  # of each interaction here, after the last sweep
         random = torch.Generator().manual_seed(run.seed)
@@ -148,7 +148,7 @@ class Sweeps(Fitting):
             Table(items, by_item.codes, train.group),
         )
         self._by_user, self._by_item = by_user.reading(self._items), by_item.reading(self._users)
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        with all_cores() as cores:
             self._turn(cores)
 
     def start_from(self, earlier: Earlier) -> bool:
@@ -160,7 +160,7 @@ class Sweeps(Fitting):
             vectors = own.vectors().clone()
             vectors[codes >= 0] = theirs[codes[codes >= 0]]
             own.replace(vectors)
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        with all_cores() as cores:
             self._turn(cores)
             self._judge(cores)
         self.step, self.total = earlier.epochs, earlier.epochs + earlier.more
@@ -168,7 +168,7 @@ class Sweeps(Fitting):
 
     def advance(self) -> float:
         by_user, by_item = self._confidences()
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        with all_cores() as cores:
             l2_users, l2_items = self._sweep(by_user, by_item, cores)
             self._judge(cores)
             objective = self._objective(by_user, l2_users, l2_items, cores)
@@ -268,7 +268,7 @@ class Sweeps(Fitting):
         self._items.replace(items)
         if "denoiser" in state:
             self._denoiser.load_state_dict(state["denoiser"])  # type: ignore[attr-defined]
-        with one_thread() as n_threads, thread_pool(n_threads) as cores:
+        with all_cores() as cores:
             self._judge(cores)
 
 
@@ -299,7 +299,7 @@ class FactorScorer(Scorer):
         if len(users) <= ROWS:  # as a service asks, from several threads at once
             solve(*equations, InThisThread())
         else:
-            with one_thread() as n_threads, thread_pool(n_threads) as cores:
+            with all_cores() as cores:
                 solve(*equations, cores)
         return FactorScorer(users, self.items, self._options)
 
@@ -322,8 +322,3 @@ class FactorScorer(Scorer):
     @property
     def title(self) -> str:
         return "iALS"
-
-
-def _context(train: Interactions) -> Context:
-    n, popularity = train.all_reduce_length(), torch.from_numpy(train.group.sum(train.item_counts()))
-    return Context(train.n_users, train.n_items, n, popularity, steps_per_epoch=1, losses_per_positive=1)

@@ -81,7 +81,7 @@ class Table:
 
 def share_by_user(train: Interactions) -> Share:
     """The users whose interactions are here; one that has none anywhere is also solved by one rank."""
-    weights = _weights(train)
+    weights = train.weights_or_ones
     if train.group.size == 1:
         side = Side.of(train.users, train.items, train.n_users)
         return Share(np.arange(train.n_users), train.users, side, weights, None)
@@ -94,7 +94,7 @@ def share_by_user(train: Interactions) -> Share:
 
 def share_by_item(train: Interactions) -> Share:
     """A range of the items, with the interactions that the ranks have of them."""
-    weights, group = _weights(train), train.group
+    weights, group = train.weights_or_ones, train.group
     if group.size == 1:
         side = Side.of(train.items, train.users, train.n_items)
         return Share(np.arange(train.n_items), train.items, side, weights, None)
@@ -109,7 +109,3 @@ def share_by_item(train: Interactions) -> Share:
     return Share(
         codes, rows, Side.of(rows, users, len(codes)), group.send(weights, solvers)[order], ids[order],
     )  # fmt: skip
-
-
-def _weights(train: Interactions) -> NDArray[np.float32]:
-    return np.ones(len(train), np.float32) if train.weight is None else train.weight

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.data.codes import blocks
+from recsieve.data.codes import blocks, offsets_of
 
 Result = TypeVar("Result")
 ROWS = 256  # that a thread takes at once
@@ -39,7 +39,7 @@ class Side(NamedTuple):
     def of(cls, rows: NDArray[np.int32], others: NDArray[np.int32], n_rows: int) -> Side:
         order = np.argsort(rows, kind="stable")
         counts = np.bincount(rows, minlength=n_rows)
-        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), others[order], order)
+        return cls(offsets_of(counts), others[order], order)
 
 
 def rotate(solved: Tensor, fixed: Tensor, cores: Executor, group: Communicator = SINGLE_PROCESS) -> Tensor:

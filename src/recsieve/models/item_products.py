@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.cores import one_thread, thread_pool
-from recsieve.data.codes import blocks
+from recsieve.cores import all_cores
+from recsieve.data.codes import blocks, offsets_of
 from recsieve.data.sharing import balanced_cuts
 
 _ROWS = 64  # items that a thread takes at once
@@ -59,7 +59,7 @@ def nearest(left: csr_array, right: csr_array, k: int, group: Communicator = SIN
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
     found = [nothing, *_in_threads(find, _own_rows(left, right, group))]
     counts, columns, values = (group.all_gather_joined(np.concatenate(parts)) for parts in zip(*found, strict=True))
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    offsets = offsets_of(counts)
     return csr_array((values, columns, offsets), shape=(n_items, n_items))
 
 
@@ -68,16 +68,14 @@ def _own_rows(left: csr_array, right: csr_array, group: Communicator) -> slice:
     if group.size == 1:
         return slice(left.shape[0])
     products = np.diff(right.indptr)[left.indices]
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(products)])[left.indptr]
+    before = offsets_of(products)[left.indptr]
     cuts = balanced_cuts(np.diff(before).astype(np.float64), group.size)
     return slice(cuts[group.rank], cuts[group.rank + 1])
 
 
 def _in_threads(work: Callable[[slice], Any], rows: slice) -> list[Any]:
-    first = rows.start or 0
-    parts = (slice(first + part.start, first + part.stop) for part in blocks(rows.stop - first, _ROWS))
-    with one_thread() as n_threads, thread_pool(n_threads) as cores:
-        return list(cores.map(work, parts))
+    with all_cores() as cores:
+        return list(cores.map(work, blocks(rows.stop, _ROWS, rows.start or 0)))
 
 
 def _parts(matrix: csr_array) -> tuple[NDArray, NDArray, NDArray]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError, did_you_mean
-from recsieve.models.closed_form import Solved, of_all_ranks, weight_matrix
+from recsieve.models.closed_form import Solved, of_all_ranks, weight_matrix, with_values
 from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
@@ -80,8 +80,7 @@ def _unit_columns(weights: csr_array) -> csr_array:
     """Columns of length 1."""
     lengths = np.sqrt(np.bincount(weights.indices, weights.data.astype(np.float64) ** 2, minlength=weights.shape[1]))
     lengths[lengths == 0] = 1
-    values = weights.data / lengths[weights.indices]
-    return csr_array((values.astype(np.float32), weights.indices, weights.indptr), shape=weights.shape)
+    return with_values(weights, weights.data / lengths[weights.indices])
 
 
 def _bm25(weights: csr_array) -> csr_array:
@@ -94,5 +93,4 @@ def _bm25(weights: csr_array) -> csr_array:
     rarity = np.log(n_users / (1 + of_item)).clip(0)
     length = 1 - _B + _B * of_user / max(of_user.mean(), 1e-12)
     effect = weights.data * (_K1 + 1) / (_K1 * np.repeat(length, np.diff(weights.indptr)) + weights.data)
-    values = effect * rarity[weights.indices]
-    return csr_array((values.astype(np.float32), weights.indices, weights.indptr), shape=weights.shape)
+    return with_values(weights, effect * rarity[weights.indices])

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.data.interactions import Interactions
+from recsieve.data.interactions import CLEAN, Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Context, Denoiser, InteractionMemory
 from recsieve.errors import ConfigError
@@ -62,6 +63,12 @@ class Fitting(ABC):
     def scorer(self) -> Scorer:
         """The model as it is now, prepared for ranking; the next `advance` may change it."""
 
+    def finish(self) -> Scorer:
+        """The model after all steps, without a look on the way."""
+        while self.step < self.total:
+            self.advance()
+        return self.scorer().prepare()
+
     def start_from(self, earlier: Earlier) -> bool:
         """Go on from an earlier model's vectors and epoch, before the first step; False where that cannot be."""
         return False
@@ -84,6 +91,17 @@ class Fitting(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up a saved state."""
         del state  # a fitting of one step has none
+
+
+def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: int) -> Context:
+    """What a strategy may know before the training begins, the same on each rank."""
+    popularity = torch.from_numpy(data.group.sum(data.item_counts()))
+    clean = None
+    if data.group.size == 1 and data.false_positive is not None:
+        clean = torch.from_numpy(data.false_positive == CLEAN)
+    return Context(
+        data.n_users, data.n_items, data.all_reduce_length(), popularity, steps_per_epoch, losses_per_positive, clean
+    )
 
 
 class Learner(Protocol):

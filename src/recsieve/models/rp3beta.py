@@ -14,7 +14,7 @@ from torch import Tensor
 from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Range, SearchSpace
 from recsieve.errors import ConfigError
-from recsieve.models.closed_form import Solved, of_all_ranks, weight_matrix
+from recsieve.models.closed_form import Solved, of_all_ranks, weight_matrix, with_values
 from recsieve.models.cost import product_seconds, ranking_seconds
 from recsieve.models.item_item import SparseItemScorer
 from recsieve.models.item_products import nearest
@@ -75,5 +75,4 @@ class RP3Beta(Solved):
 def _steps(weights: csr_array, alpha: float) -> csr_array:
     """The probability of each step out of a row, to the power α."""
     sums = np.repeat(weights.sum(axis=1, dtype=np.float64), np.diff(weights.indptr))
-    values = (weights.data / sums) ** alpha
-    return csr_array((values.astype(np.float32), weights.indices, weights.indptr), shape=weights.shape)
+    return with_values(weights, (weights.data / sums) ** alpha)

@@ -21,7 +21,7 @@ from recsieve.reporting.comparison_charts import (
     validation_panels,
 )
 from recsieve.reporting.comparison_tables import PLAIN, detection_rows, full_rows
-from recsieve.reporting.page import Section, write_page
+from recsieve.reporting.page import Section, source_name, write_page
 
 RESULT = "comparison.json"
 
@@ -46,10 +46,8 @@ def write_comparison_page(folder: Path) -> Path:
 
 
 def data_name(result: Mapping[str, Any]) -> str:
-    """What the data is called: the last part of its path that says something."""
-    source = (result["config"]["data"] or {}).get("source", "this data")
-    parts = [part for part in Path(source).parts if not part.startswith("interactions")]
-    return parts[-1] if parts else source
+    """What the data is called."""
+    return source_name((result["config"]["data"] or {}).get("source", "this data"))
 
 
 def comparison_panels(result: Mapping[str, Any], tables: Path) -> dict[str, Panels]:

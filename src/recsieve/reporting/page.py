@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from recsieve.reporting.tables import number, numeric
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, some text, and perhaps a list, a table, a chart, or charts side by side where there is room.
+    """A heading, some text, and perhaps a list, a table, or charts side by side where there is room.
 
     `lead` is the sentence that somebody in a hurry reads.
     """
@@ -28,15 +28,16 @@ class Section:
     paragraphs: Sequence[str] = ()
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
-    chart: dict[str, Any] = field(default_factory=dict)  # Vega-Lite
-    panels: Sequence[dict[str, Any]] = ()  # the same
+    panels: Sequence[dict[str, Any]] = ()  # Vega-Lite
     points: Sequence[str] = ()
     facts: Sequence[tuple[str, str]] = ()  # a name and what there is to say, in boxes
     lead: str = ""
 
-    @property
-    def charts(self) -> list[dict[str, Any]]:
-        return [*([self.chart] if self.chart else []), *self.panels]
+
+def source_name(source: str) -> str:
+    """What data is called: the last part of its path that says something."""
+    parts = [part for part in Path(source).parts if not part.startswith("interactions")]
+    return parts[-1] if parts else source
 
 
 def write_page(
@@ -44,7 +45,7 @@ def write_page(
 ) -> None:
     """Write sections as one self-contained HTML file; a template of its own may show `data` too."""
     environment = Environment(loader=PackageLoader("recsieve.reporting"), autoescape=True)
-    charts = data is not None or any(section.charts for section in sections)
+    charts = data is not None or any(section.panels for section in sections)
     text = environment.get_template(template).render(
         title=title, subtitle=subtitle, sections=sections, charts=charts, number=number, numeric=numeric, data=data,
         bundle=_drawing_code() if charts else "",

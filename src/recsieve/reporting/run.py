@@ -14,7 +14,7 @@ import polars as pl
 from recsieve.display import metric_rows
 from recsieve.reporting.charts import fluid, loss_lines
 from recsieve.reporting.choice import HEADER, choice_lines, choice_rows, choice_terms
-from recsieve.reporting.page import Section, write_page
+from recsieve.reporting.page import Section, source_name, write_page
 from recsieve.settings import Settings
 
 NAMES = {"keep-all": "plain training", "truncated": "T-CE", "reweighted": "R-CE", "negative-feedback": "NR"}
@@ -51,7 +51,7 @@ def write_run_page(result: Result, command: str = "") -> Path:
         *_course(history, results),
         Section("How this was run", points=_provenance(settings, data, command)),
     ]
-    write_page(path, f"{title(settings)} on {_name(data)}", f"a training run; {date.today()}", sections)
+    write_page(path, f"{title(settings)} on {source_name(data['source'])}", f"a training run; {date.today()}", sections)
     return path
 
 
@@ -69,7 +69,9 @@ def summary(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappi
     what = title(settings) if choice is None else f"auto chose {choice['chosen']['name']}, which"
     recall = test.get("recall@20")
     if recall is None:
-        return f"{title(settings)} was trained on {_name(data)}" + ("." if test else "; the test part is empty.")
+        return f"{title(settings)} was trained on {source_name(data['source'])}" + (
+            "." if test else "; the test part is empty."
+        )
     found = f"{what} puts {100 * recall:.1f} % of the items that test users went on to like into their top 20"
     noise = test.get("false_positives_recommended@20")
     return found + ("." if noise is None else f", and {100 * noise:.1f} % of the items they regretted.")
@@ -81,18 +83,13 @@ def _facts(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappin
     return [
         ("model", settings["model"]),
         *([("strategy", strategy)] if choice is None else []),
-        ("data", _name(data)),
+        ("data", source_name(data["source"])),
         ("noise is", data.get("false_positive", "not known")),
         ("users tested", f"{results['test_users']:,}"),
         ("training", f"{results['seconds']:,.0f} s"),
         *([("epoch kept", f"{epoch:.0f}")] if epoch and choice is None else []),
         *([] if choice is None else [("chosen", choice["chosen"]["name"])]),
     ]
-
-
-def _name(data: Mapping[str, Any]) -> str:
-    parts = [part for part in Path(data["source"]).parts if not part.startswith("interactions")]
-    return parts[-1] if parts else str(data["source"])
 
 
 def _tested(results: Mapping[str, Any]) -> str:
@@ -120,7 +117,7 @@ def _course(history: pl.DataFrame, results: Mapping[str, Any]) -> list[Section]:
         f"The weights of epoch {results['selected']['epoch']:.0f} are kept. The loss of known noise is orange: a "
         "strategy that uses the loss can only find it where the lines are apart."
     ]
-    return [Section("Training curve", kept, chart=fluid(loss_lines(history)))]
+    return [Section("Training curve", kept, panels=[fluid(loss_lines(history))])]
 
 
 def _provenance(settings: Mapping[str, Any], data: Mapping[str, Any], command: str) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from recsieve.experiments.wording import shown
 from recsieve.reporting import colours
-from recsieve.reporting.charts import write_chart
+from recsieve.reporting.charts import fluid, write_chart
 from recsieve.reporting.page import Section, write_page
 
 TITLES = {"drop_positives": "maximum share of positives dropped", "ramp_epochs": "epochs until the maximum",
@@ -38,7 +39,7 @@ def write_tuning_page(folder: Path) -> Path:
         Section(
             "Every trial",
             ["An option matters if its points rise or fall together. Trials stopped early are shown at their best."],
-            panels=[chart.properties(width="container").to_dict() for chart in panels.values()],
+            panels=[fluid(chart) for chart in panels.values()],
         ),
         Section("How this was run", points=[f"Command: {result['command']}"]),
     ]
@@ -55,7 +56,7 @@ def best_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
         [
             entry["title"],
             entry["score"],
-            ", ".join(f"{name} {_shown(value)}" for name, value in _searched(entry).items()) or "–",
+            ", ".join(f"{name} {shown(value)}" for name, value in _searched(entry).items()) or "–",
             round(entry["epoch"]),
             entry["trials"],
             entry["pruned"],
@@ -68,10 +69,6 @@ def best_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
 def _searched(entry: Mapping[str, Any]) -> dict[str, Any]:
     rate = {name: entry[name] for name in ("learning_rate",) if name in entry}
     return {**entry["options"], **entry["model_options"], **rate}
-
-
-def _shown(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def option_panels(trials: pl.DataFrame, metric: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from numba import njit, uint64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recsieve.data.codes import offsets_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import ConfigError, DataError
 from recsieve.sampling.draws import mix, permuted, unobserved, widths
@@ -241,7 +242,7 @@ class _UserGrouped:
     def __init__(self, data: Interactions, observed: CSR, negatives: int) -> None:
         counts = data.user_counts()
         self._rows = np.argsort(data.users, kind="stable")
-        self._offsets = np.concatenate([[0], np.cumsum(counts)])
+        self._offsets = offsets_of(counts)
         self._periods = np.where(observed.counts() < data.n_items, 1 + negatives, 1)
         self._lengths = counts * self._periods
         self._last: tuple[np.uint64, tuple[np.ndarray, ...]] | None = None

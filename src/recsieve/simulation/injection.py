@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from recsieve.data.interactions import CLEAN, CSR, NOISY, Interactions
 from recsieve.errors import ConfigError, DataError, did_you_mean
-from recsieve.simulation.allocation import spread
-from recsieve.simulation.pairs import outside, unique_pairs
+from recsieve.simulation.drawing import outside, spread, unique_pairs
 
 MECHANISMS = ("uniform", "popular", "disliked")
 # After so many rounds of drawing blindly, the few users who have met almost everything are served one by one.

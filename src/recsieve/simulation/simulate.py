@@ -14,9 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recsieve.errors import ConfigError
-from recsieve.simulation.allocation import spread
 from recsieve.simulation.config import MECHANISMS, WorldConfig, demo_world, like
-from recsieve.simulation.pairs import unique_pairs
+from recsieve.simulation.drawing import spread, unique_pairs
 from recsieve.simulation.world import PARTS, Truth, World, names, write_world
 
 __all__ = ["Truth", "World", "WorldConfig", "demo_world", "like", "simulate", "write_world"]

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from recsieve.cores import one_thread
 from recsieve.data.interactions import Interactions
+from recsieve.data.splitting import Split
 from recsieve.denoisers import KeepAll
 from recsieve.errors import RunError
 from recsieve.models import Fitting, Learner, Run, Scorer
-from recsieve.testing.promises import alone, close, generator, promise, through_a_file, tiny_split
+from recsieve.testing.promises import close, generator, promise, through_a_file, tiny_split
 from recsieve.testing.scorers import all_scores, check_scorer
 
 _FEW_OF = 3  # the first users and items, which are left without interactions
@@ -43,7 +44,7 @@ def check_learner(learner: Learner) -> None:
 
 
 def begin(learner: Learner, train: Interactions) -> Fitting:
-    return learner.begin(alone(train), Run(3, lambda context: KeepAll()))
+    return learner.begin(Split.of_training(train), Run(3, lambda context: KeepAll()))
 
 
 def _fit(learner: Learner, train: Interactions) -> tuple[Scorer, list[float]]:

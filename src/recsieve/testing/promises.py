@@ -31,17 +31,11 @@ def tiny_split() -> Split:
     met[0], met[-1] = True, False
     users, items = (axis.astype(np.int32) for axis in met.nonzero())
     noise = (random.random(len(users)) < 0.2).astype(np.int8)
-    return alone(Interactions(users, items, _ids("u", N_USERS), _ids("i", N_ITEMS), noise))
+    return Split.of_training(Interactions(users, items, _ids("u", N_USERS), _ids("i", N_ITEMS), noise))
 
 
 def _ids(kind: str, n: int) -> pl.Series:
     return pl.Series([f"{kind}{number}" for number in range(n)])
-
-
-def alone(train: Interactions) -> Split:
-    """Interactions to fit to, with nothing held out."""
-    nothing = train.take(slice(0))
-    return Split(train, nothing, nothing, nothing)
 
 
 def through_a_file(state: dict[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recsieve.data.interactions import CLEAN, Interactions
+from recsieve.data.interactions import Interactions
 from recsieve.denoisers import Context, Denoiser, EpochMemory, InteractionMemory, NextEpoch
 from recsieve.errors import ConfigError, DivergedError, RunError
 from recsieve.fidelity import Fidelity
 from recsieve.losses import DenoisedLoss
 from recsieve.models import Earlier, Fitting, Model
+from recsieve.models.learner import context_of
 from recsieve.objectives import Objective
 from recsieve.sampling import Layout, Sampler
 from recsieve.settings import TrainingPlan
@@ -276,17 +277,6 @@ def rehearsal(fresh: NDArray[np.bool_], seed: int, epoch: int) -> NDArray[np.int
 
 def _given(asked: NextEpoch) -> dict[str, Tensor]:
     return {name: value for name, value in vars(asked).items() if value is not None}
-
-
-def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: int) -> Context:
-    """What a strategy may know before the training begins, the same on each rank."""
-    popularity = torch.from_numpy(data.group.sum(data.item_counts()))
-    clean = None
-    if data.group.size == 1 and data.false_positive is not None:
-        clean = torch.from_numpy(data.false_positive == CLEAN)
-    return Context(
-        data.n_users, data.n_items, data.all_reduce_length(), popularity, steps_per_epoch, losses_per_positive, clean
-    )
 
 
 def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDArray[np.float32] | None:

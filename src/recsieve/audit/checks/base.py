@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recsieve.data.codes import offsets_of
 from recsieve.data.interactions import Interactions
 
 KEPT = 1_000  # rows of a table, the most striking ones
@@ -93,4 +94,4 @@ def sorted_times(data: Interactions, codes: NDArray[np.int32], n: int) -> tuple[
     """The rows of each user or item in the order of time: (rows, offsets)."""
     assert data.time is not None  # a check that needs it is not asked without
     order = np.lexsort((data.time, codes))
-    return order, np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n))])
+    return order, offsets_of(np.bincount(codes, minlength=n))

@@ -9,6 +9,7 @@ import polars as pl
 from numba import njit
 
 from recsieve.audit.checks.base import hints
+from recsieve.data.codes import offsets_of
 from recsieve.data.interactions import Interactions
 
 FEWEST = 20  # items: shorter profiles are alike by chance, or because of what is sold together
@@ -49,13 +50,13 @@ def _most_alike(data: Interactions):
     rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(data.n_items, dtype=np.int32)
     ranks = rank[data.items]
     profiles = ranks[np.lexsort((ranks, data.users))]  # the rarest first
-    offsets = np.concatenate([[0], np.cumsum(data.user_counts())])
+    offsets = offsets_of(data.user_counts())
     sizes = np.diff(offsets)
     prefix = np.where(sizes >= FEWEST, np.floor((1 - ALIKE) * sizes).astype(np.int64) + 1, 0)
     starts = np.repeat(offsets[:-1], prefix) + np.arange(prefix.sum()) - np.repeat(np.cumsum(prefix) - prefix, prefix)
     owners, items = np.repeat(np.arange(len(sizes)), prefix), profiles[starts]
     by_item = np.argsort(items, kind="stable")
-    index = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=data.n_items))])
+    index = offsets_of(np.bincount(items, minlength=data.n_items))
     return _compare(offsets, profiles, prefix, index, owners[by_item], ALIKE)
 
 
