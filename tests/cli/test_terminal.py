@@ -10,10 +10,11 @@ from rich.console import Console
 
 from recsieve.cli import _Stderr
 from recsieve.cli import progress as shown
-from recsieve.cli.progress import show_progress
+from recsieve.cli.progress import show_progress, training_progress
 from recsieve.progress import Advanced
 from recsieve.reporting import tables
 from recsieve.reporting.tables import output, rows_table, say, say_command, show
+from recsieve.training import Began, Trained
 
 SENTENCE = "auto fitted 12 models and chose ease, l2 500: nothing else was convincingly better than it on validation."
 
@@ -75,6 +76,17 @@ def test_a_bar_says_what_how_far_and_how_long_in_one_line(monkeypatch, width):
     assert drawn
     for part in ("gmf truncated", "50%" if width == 80 else "264/528 steps", "0:00", "loss 0.4366 ndcg@20 0.2586"):
         assert part in drawn[-1]
+
+
+def test_a_search_shows_how_far_all_of_it_is_and_promises_no_end(monkeypatch):
+    console = terminal(80)
+    monkeypatch.setattr(shown, "Console", lambda stderr: console)
+    with training_progress("auto") as take:
+        for event in (Began("ease", 1, 4), Began("gmf", 3, 4), Trained(5, 1, 10, 0.4366)):
+            take(event)
+    drawn = [line for line in console.file.getvalue().splitlines() if "gmf" in line]
+    assert all(part in drawn[-1] for part in ("auto 3/4 gmf", "62%", "0:00", "loss 0.4366"))
+    assert " left" not in drawn[-1]  # models take very different times
 
 
 def test_where_there_is_no_terminal_progress_is_a_plain_line_now_and_then(monkeypatch):

@@ -110,7 +110,7 @@ class Search:
                 self._try(planned.spec, candidate_scorer, trust)
             self._try_denoised(plan, candidate_scorer, trust, begin)
         tried = len(self._epochs)
-        begin("offsets and blends", last=True)
+        begin("offsets, blends and the final fit", last=True)
         log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
         with self._interruptible():
             self._try_rankings(candidate_scorer, trust, log_true)
