@@ -44,6 +44,14 @@ def test_a_terminal_ends_lines_between_words(on_terminal, width):
     assert " ".join(line.strip() for line in lines) == f"- {SENTENCE}"
 
 
+@pytest.mark.parametrize("width", range(20, 60))
+def test_a_number_and_its_unit_stay_on_one_line(on_terminal, width):
+    console = on_terminal(width)
+    say("the best, ease, has +0.6 % ± 0.5 % expected clean NDCG@20 on validation data.")
+    lines = console.file.getvalue().splitlines()
+    assert not any(line.startswith("%") or line.endswith("±") for line in lines)
+
+
 def test_on_a_pipe_a_sentence_is_a_line_and_a_table_is_not_folded(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     say(SENTENCE, bullet=True)

@@ -83,7 +83,7 @@ def estimate_noise(
     found = learn_from_labels(train, dynamics, gather_evidence(train, dynamics), seed=seed, report=lambda part: None)
     estimate = NoiseEstimate(found.probability, found.pairs)
     by = "a mixed model" if found.method == MODEL else "popularity, because nothing else was better on these labels"
-    about = f"P is estimated from {known.sum():,} labels by {by}"
+    about = f"P, the probability that an interaction is noise, is estimated from {known.sum():,} labels by {by}"
     if control:
         return by_popularity(train, estimate), f"{about}, and then assigned by unpopularity (the control)."
     return estimate, f"{about}."

@@ -1,4 +1,4 @@
-"""What the columns of a log look like, and which options fit them: a proposal, for a person to look at."""
+"""Looks at the columns of a log and proposes options for them, for a person to check."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def propose(source: Source, form: Format = AS_FOUND, **given: str | None) -> Pro
         rest = sample.select(name for name in names if name not in roles)
         if option not in options and (rule := _useful(rest, rules(rest))) is not None:
             options[option], share = rule
-            reasons.append(f"{option.replace('_', '-')}: {options[option]} holds for {share:.0%} of these rows")
+            reasons.append(
+                f"proposed --{option.replace('_', '-')}: {options[option]} ({100 * share:.0f} % of these rows)"
+            )
     return Proposal([_described(sample[name], roles.get(name, "")) for name in names], options, reasons)
 
 
