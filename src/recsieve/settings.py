@@ -44,7 +44,9 @@ class TrainingSize(BaseModel):
     batch_size: Positive = Field(default=1024, description="Positives and negatives per batch.")
     negatives: Positive = Field(default=1, description="Negatives to sample for each positive.")
     engine: Engine = Field(
-        default="auto", description="How training steps are computed; results differ by rounding, which may add up."
+        default="auto",
+        description="How training steps are computed: auto, fused, lazy, dense or exact. Results differ by rounding, "
+        "which may add up.",
     )
 
 
@@ -70,7 +72,8 @@ class Common(TrainingSize):
     objective_options: Options = {}
     select_by: SelectBy = Field(
         default=SELECT_BY,
-        description="Which epoch to keep, by validation: ndcg@20, clean-ndcg@20, validation-loss, trimmed-loss, ….",
+        description="Which epoch to keep, by validation: a metric such as ndcg@20 or clean-ndcg@20, validation-loss or "
+        "trimmed-loss.",
     )
     patience: Positive = Field(default=10, description="Stop after this many validations without progress.")
     validation_users: Positive | None = Field(

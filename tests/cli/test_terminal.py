@@ -6,9 +6,11 @@ import shlex
 import sys
 
 import pytest
+import typer
 from rich.console import Console
+from typer.testing import CliRunner
 
-from recsieve.cli import _Stderr
+from recsieve.cli import _Stderr, app
 from recsieve.cli import progress as shown
 from recsieve.cli.progress import show_progress, training_progress
 from recsieve.progress import Advanced
@@ -106,6 +108,14 @@ def test_where_there_is_no_terminal_progress_is_a_plain_line_now_and_then(monkey
         for step in (1, 50, 51):
             progress(Advanced("gmf", step, 100, "steps", "loss 0.5"))
     assert console.file.getvalue() == "gmf: 50/100 steps, 1:35 so far, loss 0.5\n"
+
+
+@pytest.mark.parametrize("command", typer.main.get_command(app).commands)
+def test_help_cuts_nothing_off_at_80_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = CliRunner().invoke(app, [command, "--help"]).output
+    assert "Usage" in told
+    assert "…" not in told
 
 
 def test_a_command_that_is_too_long_for_a_terminal_stays_one_command(on_terminal):
