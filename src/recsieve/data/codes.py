@@ -1,4 +1,4 @@
-"""Counting and grouping by dense codes in linear time: no sort of all rows, and no copy that is wider than they are."""
+"""Counting and grouping by dense codes in linear time, without sorting all rows or copying them into wider types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOCK_ROWS = 1 << 20  # where whole columns of numbers in between would take mor
 
 
 def blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
-    """Consecutive ranges of rows, of which the last may be shorter."""
+    """Consecutive ranges of rows; the last may be shorter."""
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
@@ -48,7 +48,7 @@ def merged_values(
 
 
 def positions_within(codes: NDArray[np.integer[Any]], order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
-    """Of each row, how many with its code come before it in an order of all rows."""
+    """For each row, how many rows with the same code come before it in a given order."""
     _refuse_outside(codes, n)
     position = np.empty(len(codes), np.int32)
     _position_within(codes, order, np.zeros(n, np.int32), position)
