@@ -184,7 +184,7 @@ class Interactions:
         return count(self.users, self.n_users)
 
     def to_frame(self) -> pl.DataFrame:
-        """A frame with the user's own ids and whatever columns there are."""
+        """A data frame with the user's own ids and all available columns."""
         columns = {"user": self.user_ids.gather(self.users), "item": self.item_ids.gather(self.items)}
         if self.false_positive is not None:
             flag = pl.Series(self.false_positive)
@@ -199,7 +199,7 @@ class Interactions:
 
 
 def concatenated(parts: Sequence[Interactions]) -> Interactions:
-    """Parts of one split in one piece; a column that some lack is filled with what that means."""
+    """The parts of a split in one piece; columns that some parts lack are filled with their default."""
     absent: dict[str, Any] = {"false_positive": np.int8(UNLABELLED), "weight": np.float32(1), "time": np.int64(0)}
     columns: dict[str, Any] = {}
     for name in ("users", "items", *absent):

@@ -60,7 +60,7 @@ _LOOKS_LIKE_MILLISECONDS = 2_000  # a median of more seconds than that is no dwe
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it looks: what it holds, how many different values, some of them, and what it is taken for."""
+    """A column of a log: its type, its number of distinct values, examples, and what it is used as."""
 
     name: str
     holds: str
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Columns, options of `read_interactions` that fit them, and why."""
+    """The columns, proposed options of `read_interactions`, and reasons."""
 
     columns: list[Column]
     options: dict[str, str]
