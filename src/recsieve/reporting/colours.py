@@ -32,7 +32,7 @@ OTHERS = ("#3f7f6b", "#a8763e", "#4f5fb3", "#94a537", "#b86f9e", "#2f9fb5", "#6d
 def strategy_colours(names: Iterable[str]) -> dict[str, str]:
     """A colour for each strategy: known ones have their own, others get the next free one, in order.
 
-    Of several controls of a kind, such as "random drop as T-CE" and "random drop as T-CE 0.2", the first has its colour.
+    Of several controls such as "random drop as T-CE" and "random drop as T-CE 0.2", the first has the known colour.
     """
     colours: dict[str, str] = {}
     free = iter(OTHERS * 10)

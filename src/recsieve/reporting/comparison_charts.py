@@ -18,11 +18,6 @@ EPOCHS = [1, 2, 3, 5, 10, 20, 50, 100]  # at which detection is measured
 WIDTH, HEIGHT = 420, 260
 MOST_PANELS = 6
 MOST_OF_LOSSES = 2  # models and noises, with a panel for each strategy
-# "least popular drop as truncated-by-owner" takes two lines, so that nothing is cut off and a phone has room for it.
-TWO_LINES = (
-    "length(datum.label) > 24 && indexof(datum.label, ' as ') > 0 "
-    "? [split(datum.label, ' as ')[0] + ' as', split(datum.label, ' as ')[1]] : datum.label"
-)
 
 Panels = dict[str, Any]  # charts of altair, by the name of the panel
 
@@ -69,7 +64,7 @@ def effect_layers(data: Any, metric: str, name: str) -> Any:
 
 def strategy_axis() -> alt.Axis:
     """An axis of strategies, with nothing of their names cut off."""
-    return alt.Axis(labelLimit=0, labelExpr=TWO_LINES)
+    return alt.Axis(labelLimit=300)
 
 
 def noise_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
