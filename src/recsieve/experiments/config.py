@@ -1,4 +1,4 @@
-"""A comparison from a TOML file or from options, checked, and the settings of each of its runs."""
+"""A comparison from a TOML file or from options: checked, with the settings of each run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHOICE_TRIALS = 12  # models that `auto` fits in a comparison
 
 
 def make_config(values: dict[str, Any]) -> ComparisonConfig:
-    """Check a configuration down to each strategy's options, before anything is trained."""
+    """Check a configuration, including each strategy's options, before anything is trained."""
     try:
         config = ComparisonConfig(**values)
     except ValidationError as error:
@@ -55,9 +55,9 @@ def make_config(values: dict[str, Any]) -> ComparisonConfig:
 
 
 def read_config(path: Path, **options: Any) -> ComparisonConfig:
-    """Read a TOML file, in which options that are given take the place of its values.
+    """Read a TOML file; given options override its values.
 
-    Paths in the file are relative to the folder that it is in.
+    Paths in the file are relative to its folder.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def read_config(path: Path, **options: Any) -> ComparisonConfig:
 
 
 def shared_settings(config: Common, model: str) -> dict[str, Any]:
-    """The settings that all trainings of a study of a model have in common."""
+    """The settings that all trainings of a study of a model share."""
     shared = {name: getattr(config, name) for name in Common.model_fields}
     if not fits_itself(model):
         return shared
@@ -84,7 +84,7 @@ def shared_settings(config: Common, model: str) -> dict[str, Any]:
 
 
 def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed: int) -> dict[str, Any]:
-    """The settings of one run; what drops at random gets the run's seed."""
+    """The settings of one run; a random control gets the run's seed."""
     options = dict(strategy.denoiser_options)
     if strategy.denoiser == "random-drop":
         options.setdefault("seed", seed)
