@@ -1,7 +1,7 @@
-"""Every setting of a training, as it stands in a run's config.toml: the one place of defaults.
+"""All settings of a training, as written to a run's config.toml: the one place of defaults.
 
-The command line makes its options of these, `compare`, `tune` and `auto` take theirs from them. No torch is imported
-here, so that `--help` is quick; what a model or a strategy has to say about its options is asked in `checking`.
+The command line, `compare`, `tune` and `auto` use these defaults. torch is not imported here, so that `--help` is
+quick; options of models and strategies are checked in `checking`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ SelectBy = Annotated[str, AfterValidator(lambda given: VALIDATION_LOSS if given 
 
 
 def usual_denoiser(model: Any) -> str:
-    """The strategy where none is named: chosen with the model, or none."""
+    """The default strategy: chosen together with the model, or none for a named model."""
     return AUTO if model == AUTO else "keep-all"
 
 
 class TrainingSize(BaseModel):
-    """How much training there is; an unknown key is an error."""
+    """The amount of training; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
@@ -51,7 +51,7 @@ class TrainingSize(BaseModel):
 
 
 class TrainingPlan(TrainingSize):
-    """How long and in what steps to train by gradients."""
+    """How to train by gradients."""
 
     learning_rate: Rate = Field(default=1e-3, description="Learning rate of Adam.")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="The same seed gives the same results.")
@@ -64,7 +64,7 @@ class TrainingPlan(TrainingSize):
 
 
 class Common(TrainingSize):
-    """What all trainings of a study have in common, so that none is favoured."""
+    """What all trainings of a study share, so that none is favoured."""
 
     objective: str = Field(
         default="bce", description="Loss: bce, square or hinge (pointwise); bpr, softmax or bsl (against negatives)."
@@ -119,7 +119,7 @@ class Settings(TrainingPlan, Common):
 
     @property
     def chooses(self) -> bool:
-        """Whether there is something to be chosen on validation."""
+        """Whether something is chosen on validation data."""
         return AUTO in (self.model, self.denoiser)
 
 
@@ -135,7 +135,7 @@ class AutoOptions(BaseModel):
 
 
 def auto_options(options: Mapping[str, Any]) -> AutoOptions:
-    """Check the options of `auto`; what is wrong comes back as one line."""
+    """Check the options of `auto`; a problem is reported in one line."""
     try:
         return AutoOptions(**options)
     except ValidationError as error:
@@ -143,7 +143,7 @@ def auto_options(options: Mapping[str, Any]) -> AutoOptions:
 
 
 def parse_criterion(select_by: str) -> tuple[str, int, bool]:
-    """Take "ndcg@20" or "clean-recall@50" apart: metric, list length, and whether only true positives count."""
+    """Split "ndcg@20" or "clean-recall@50" into metric, list length, and whether only true positives count."""
     clean = select_by.startswith("clean-")
     metric, _, k = select_by.removeprefix("clean-").partition("@")
     if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
@@ -155,7 +155,7 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
 
 
 def is_loss(select_by: str) -> bool:
-    """Whether a loss selects, and not a metric."""
+    """Whether the criterion is a loss and not a metric."""
     return select_by == VALIDATION_LOSS or select_by.startswith(TRIMMED)
 
 
@@ -179,7 +179,7 @@ def parse_duration(text: str | float) -> float:
 
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
-    """What is wrong with the first of the settings that are, in one line."""
+    """The first problem of some settings, in one line."""
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -190,7 +190,7 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def setting_names(model: type[BaseModel]) -> list[str]:
-    """The names of all settings, those of a table within as "table.name"."""
+    """The names of all settings; those of a nested table as "table.name"."""
     names = []
     for name, field in model.model_fields.items():
         tables = [kind for kind in (field.annotation, *get_args(field.annotation)) if is_dataclass(kind)]

@@ -9,7 +9,7 @@ from recsieve.data.interactions import Interactions
 
 
 def popularity_groups(data: Interactions) -> NDArray[np.str_]:
-    """Whether each item is in the "head" or the "tail"; the head is the most popular items with half of the interactions."""
+    """For each item "head" or "tail"; the head is the most popular items with half of the interactions."""
     return np.where(_shares_before(-data.item_counts(), data.item_counts()) < 0.5, "head", "tail")
 
 

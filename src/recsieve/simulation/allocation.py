@@ -1,4 +1,4 @@
-"""Spreading a number of things over places that hold only so many."""
+"""Distributing a total over places with limited room."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 def spread(
     total: int, weights: NDArray[np.floating] | NDArray[np.integer], room: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw how many of a total go to each place by its weight; what finds no room goes where there is some."""
+    """Sample how much of a total goes to each place by its weight; what does not fit goes where there is room."""
     placed = rng.multinomial(total, weights / weights.sum())
     while excess := int((placed - room).clip(min=0).sum()):
         placed = np.minimum(placed, room)

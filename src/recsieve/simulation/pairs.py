@@ -1,11 +1,11 @@
-"""Pairs of a user and an item as single numbers, user * n_items + item, which sort and compare fast."""
+"""Pairs of user and item as single numbers, user * n_items + item, which sort and compare fast."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def unique_pairs(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sort pairs, each once; np.unique hashes, which is many times slower on millions of them."""
+    """The distinct pairs, sorted; np.unique hashes, which is many times slower for millions of them."""
     pairs = np.sort(pairs)
     return pairs[np.diff(pairs, prepend=-1) > 0]
 
