@@ -22,10 +22,10 @@ def test_trainings_and_other_progress_are_drawn_in_place_and_the_end_is_always_d
     places = []
     monkeypatch.setattr("IPython.display.display", lambda shown, display_id: places.append(Place(shown)) or places[-1])
     bar = progress_bar("all")
-    for event in (Began("gmf", 2, 3), Validated(1, 1, 0.5, True), Trained(9, 1, 10, 0.25), Trained(10, 1, 10, 0.125)):
+    for event in (Began("gmf", 3, 3), Validated(1, 1, 0.5, True), Trained(9, 1, 10, 0.25), Trained(10, 1, 10, 0.125)):
         bar(event)
     bar(Advanced("lists", 5, 5, "users"))
     (place,) = places
-    assert "all 2/3 gmf · 100%" in place.shown[-2]
+    assert "all 3/3 gmf · 100%" in place.shown[-2]
     assert "loss 0.1250 ndcg@20 0.5000" in place.shown[-2]
     assert "lists · 100%" in place.shown[-1]

@@ -29,7 +29,7 @@ LEVELS = ("ease", "ials", "itemknn", "rp3beta", "popularity")
 
 def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) -> None:
     """Write the page, its charts into the folder `images` beside it, and the page on other losses."""
-    results = {name: result for name, result in results.items() if "cell" in result}
+    results = {title(result["cell"]): result for result in results.values() if "cell" in result}
     write_other_losses(results, board, path.with_name("other-losses.md"))
     cells = {name: result for name, result in results.items() if not is_future_work(result)}
     parts = [
@@ -42,7 +42,8 @@ def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) ->
         "A verdict needs a significant difference over users and seeds, corrected for all comparisons in the cell. "
         "[How to add your strategy](new-strategy.md). [Square, hinge and BPR losses](other-losses.md) have a page of "
         "their own.",
-        f"The site has all results with filters and charts: `{CHARTS}`. `recsieve leaderboard` writes that page too.",
+        f"All results, with filters and charts, are on one page of the site: `{CHARTS}`. `recsieve leaderboard` writes "
+        "such a page too.",
         *(_main(cells, path.parent / "images") if cells else ["No cell of the table has been run yet."]),
         "## What is missing",
         _missing(results, board),
@@ -50,6 +51,11 @@ def write_leaderboard(results: Results, board: Mapping[str, Any], path: Path) ->
         _provenance(results),
     ]
     write_text(path, "\n\n".join(parts) + "\n")
+
+
+def title(cell: Mapping[str, str]) -> str:
+    """A cell by its data and its model."""
+    return f"{cell['data']}, {cell['model']}"
 
 
 def _main(cells: Results, images: Path) -> list[str]:
@@ -114,7 +120,7 @@ def _sentence(cells: Results, strategy: str) -> str:
 
 def _where(heading: str, names: Sequence[str]) -> str:
     """Which cells; only how many where nothing was found."""
-    return f" in {counted(len(names), 'cell')}" if heading.startswith("No difference") else f": {', '.join(names)}"
+    return f" in {counted(len(names), 'cell')}" if heading.startswith("No difference") else f" ({'; '.join(names)})"
 
 
 def _by_data(cells: Results) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
@@ -140,7 +146,8 @@ def _change(row: Row | None) -> str:
     if row is None:
         return "–"
     judged, beats = row["against_baseline"], row.get("against_popularity", {}).get("verdict") == "better"
-    return f"{percent(judged['relative'])} {MARKS[judged['verdict']]}{'*' if beats else ''}".strip()
+    marks = f"{MARKS[judged['verdict']]}{'*' if beats else ''}"
+    return f"{percent(judged['relative'])}\u00a0{marks}" if marks else percent(judged["relative"])
 
 
 def _controls(models: Results, role: str) -> list[list[str]]:
@@ -188,12 +195,12 @@ def _cost(row: Row, plain: Row) -> str:
 
 
 def _missing(results: Results, board: Mapping[str, Any]) -> str:
-    wanted = [f"{data}-{model}" for data in board["data"] for model in board["models"]]
+    wanted = [title({"data": data, "model": model}) for data in board["data"] for model in board["models"]]
     empty = [name for name in wanted if name not in results]
     few = [f"{name} ({result['config']['seeds']})" for name, result in results.items() if result["config"]["seeds"] < 5]
-    lines = [f"Cells that were not run: {', '.join(empty) or 'none'}."]
+    lines = [f"Cells that were not run: {'; '.join(empty) or 'none'}."]
     if few:
-        lines.append(f"Cells with fewer than five seeds: {', '.join(few)}.")
+        lines.append(f"Cells with fewer than five seeds: {'; '.join(few)}.")
     return " ".join(lines)
 
 

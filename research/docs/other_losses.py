@@ -71,8 +71,9 @@ def _answer(denoiser: str, cells: Sequence[Result]) -> str:
         found = "has gains, but none that dropping unpopular items does not have as well"
     else:
         found = "was not found to help"
-    losses = dict.fromkeys(LOSSES[cell["config"]["objective"]] for cell in cells)
-    return f"{name} {found} with {', '.join(losses)}: {_found(rows)}."
+    losses = list(dict.fromkeys(LOSSES[cell["config"]["objective"]] for cell in cells))
+    named = " and ".join(filter(None, [", ".join(losses[:-1]), losses[-1]]))
+    return f"{name} {found} with {named}: {_found(rows)}."
 
 
 def _counts(rows: Sequence[Row]) -> list[int]:
@@ -92,12 +93,12 @@ def _found(rows: Sequence[Row]) -> str:
     }
     mean = percent(sum(row["against_baseline"]["relative"] for row in rows) / len(rows))
     told = [f"{what} in {number} of {counted(len(rows), 'cell')}" for what, number in words.items() if number]
-    return f"{', '.join(told)} ({mean} on average)"
+    return f"{'; '.join(told)} ({mean} on average)"
 
 
 def _line(loss: str, cells: Sequence[Result]) -> str:
     told = [f"{name}: {_found(rows)}" for one, name in PARADIGMS.items() if (rows := _rows(cells, one))]
-    where = ", ".join(f"{cell['cell']['data']} with {cell['config']['models'][0]}" for cell in cells)
+    where = "; ".join(f"{cell['cell']['data']}, {cell['config']['models'][0]}" for cell in cells)
     name = LOSSES[loss][0].upper() + LOSSES[loss][1:]
     return f"- **{name}** ({where}): {'; '.join(told)}." if told else f"- **{name}**: not measured yet."
 
@@ -123,8 +124,8 @@ def _table(by_loss: Mapping[str, Sequence[Result]]) -> str:
 def _missing(results: Mapping[str, Result], board: Mapping[str, Any]) -> str:
     """The cells of these losses that the leaderboard's file names and that have not been run."""
     models = [name for name, made in board["models"].items() if made.get("settings", {}).get("objective") in LOSSES]
-    wanted = [f"{data}-{model}" for data in board["data"] for model in models]
+    wanted = [f"{data}, {model}" for data in board["data"] for model in models]
     missing = [name for name in wanted if name not in results]
     few = [name for name in wanted if name in results and results[name]["config"]["seeds"] < 5]
-    told = f"Cells that were not run: {', '.join(missing) or 'none'}."
-    return told + (f" Cells with fewer than five seeds: {', '.join(few)}." if few else "")
+    told = f"Cells that were not run: {'; '.join(missing) or 'none'}."
+    return told + (f" Cells with fewer than five seeds: {'; '.join(few)}." if few else "")

@@ -1,11 +1,12 @@
 """Train recommenders on noisy logs, and find out how noisy they are.
 
-- `recsieve.data`: a log becomes `Interactions`, and these a `Split` into training, validation and test
-- `recsieve.models`: the recommenders; `recsieve.objectives`: their losses; `recsieve.denoisers`: losses become weights
-- `recsieve.losses`, `recsieve.optim`: the same for a PyTorch loop of your own, with nothing but torch
-- `recsieve.training`, `recsieve.evaluation`: one loop until validation stops improving; all unseen items are ranked
-- `recsieve.audit`: interactions that are probably noise, with reasons; `recsieve.auto`: the choice on validation
-- `Recommender` holds all of this; `compare` and `tune` train many of them
+- `recsieve.data`: turns a log into `Interactions`, and splits these into training, validation and test (`Split`)
+- `recsieve.models`: the recommenders; `recsieve.objectives`: their losses
+- `recsieve.denoisers`: strategies, which turn losses into weights
+- `recsieve.losses`, `recsieve.optim`: the losses and the optimiser alone, for your own PyTorch loop
+- `recsieve.training`, `recsieve.evaluation`: the training loop with early stopping; full ranking and metrics
+- `recsieve.audit`: which interactions are probably noise, and why; `recsieve.auto`: the automatic choice of a model
+- `Recommender` combines all of this; `compare` and `tune` train many of them
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Settings held against the models, objectives and strategies that they name, before anything is read or trained."""
+"""Checks settings against the models, objectives and strategies they name, before anything is read or trained."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from recsieve.training.steps import FUSED, NOT_FUSED
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Check settings; what is wrong comes back as one line."""
+    """Check settings; a problem is reported in one line."""
     settings = validated(Settings, values)
     parse_duration(settings.budget)
     make_objective(settings.objective, settings.objective_options)
@@ -80,8 +80,9 @@ def accepts(model: str, denoiser: str) -> bool:
 
 
 def assign_options(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Options without an owner, as they stand on a command line, given to the model, objective or strategy that has
-    them; all three are as `settings` name them."""
+    """Assign options, as given on a command line, to the model, objective or strategy that has them; `settings` name
+    all three.
+    """
     model = settings.get("model", AUTO)
     usual = {"model": model, "objective": Settings().objective, "denoiser": usual_denoiser(model)}
     chosen = {f"{kind}_options": settings.get(kind, default) for kind, default in usual.items()}
@@ -115,7 +116,7 @@ def _not_one_owner(name: str, chosen: Mapping[str, str], known: Mapping[str, lis
 
 
 def model_options(model: type) -> list[str]:
-    """The options of a model, by name: what it is made with, beside the data."""
+    """The options of a model, by name: its parameters other than the data."""
     parameters = inspect.signature(model).parameters.items()
     return [name for name, parameter in parameters if is_dataclass(model) or parameter.kind is parameter.KEYWORD_ONLY]
 

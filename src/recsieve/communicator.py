@@ -1,7 +1,7 @@
-"""The processes of a run, over torch.distributed: who is among them, and what they tell each other.
+"""Communication between the processes of a run, over torch.distributed.
 
-A group of one is the default, so that nobody has to ask whether there are others. Every rank has to make the same calls
-in the same order. Nothing is sent as a pickle here; TorchRec does so once for each table that it shards.
+The default is a group of one, so that no code has to ask whether there are others. Every rank has to make the same
+calls in the same order. Nothing is sent as a pickle here; TorchRec does so once for each table that it shards.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Communicator:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the rank that writes and shows progress."""
+        """Whether this is the rank that writes files and shows progress."""
         return self.rank == 0
 
     def all_gather_rows(self, rows: Tensor) -> list[Tensor]:
-        """What each rank gives, in their order; lengths may differ, everything else may not."""
+        """The tensors of all ranks, in rank order; only their lengths may differ."""
         if self.size == 1:
             return [rows]
         import torch
@@ -52,14 +52,14 @@ class Communicator:
         )
 
     def all_gather_known(self, rows: Tensor, lengths: list[int]) -> list[Tensor]:
-        """What each rank gives, where all know already how long that is."""
+        """The tensors of all ranks, whose lengths all ranks already know."""
         padded = rows.new_zeros((max(lengths), *rows.shape[1:]))
         padded[: len(rows)] = rows
         parts = self.all_gather(padded) if padded.numel() else [padded] * self.size
         return [part[:length] for part, length in zip(parts, lengths, strict=True)]
 
     def all_gather(self, tensor: Tensor) -> list[Tensor]:
-        """What each rank gives, all of one shape."""
+        """The tensors of all ranks, all of one shape."""
         if self.size == 1:
             return [tensor]
         import torch
@@ -71,7 +71,7 @@ class Communicator:
         return parts
 
     def all_reduce(self, tensor: Tensor) -> None:
-        """Replace a tensor by its sum over all ranks, the same bits on each."""
+        """Replace a tensor by its sum over all ranks, with the same bits on each."""
         if self.size > 1:
             import torch.distributed as dist
 
@@ -79,7 +79,7 @@ class Communicator:
                 dist.all_reduce(tensor)
 
     def exchange_parts(self, parts: Sequence[Tensor]) -> None:
-        """Fill in the parts of a table that the other ranks have, each its own; nothing is copied on the way."""
+        """Fill in the parts of a table that the other ranks have, without a copy."""
         if self.size > 1:
             import torch.distributed as dist
 
@@ -88,7 +88,7 @@ class Communicator:
                     under_way.wait()
 
     def all_to_all(self, rows: Tensor, counts: list[int]) -> Tensor:
-        """The rows that all ranks have for this one; the first `counts[0]` of its own are for rank 0, and so on."""
+        """The rows that all ranks have for this one; of its own rows, the first `counts[0]` are for rank 0 etc."""
         if self.size == 1:
             return rows
         import torch
@@ -101,7 +101,7 @@ class Communicator:
         return received
 
     def send(self, values: NDArray[Number], receivers: NDArray[np.integer]) -> NDArray[Number]:
-        """The values that all ranks have for this one, given the rank that each of its own is for."""
+        """The values that all ranks have for this one, given the target rank of each of its own."""
         if self.size == 1:
             return values
         import torch
@@ -110,7 +110,7 @@ class Communicator:
         return self.all_to_all(torch.from_numpy(values[order]), counts.tolist()).numpy()
 
     def all_gather_arrays(self, values: NDArray[Number]) -> list[NDArray[Number]]:
-        """What each rank gives, in their order, as arrays."""
+        """The arrays of all ranks, in rank order."""
         if self.size == 1:
             return [values]
         import torch
@@ -118,11 +118,11 @@ class Communicator:
         return [part.numpy() for part in self.all_gather_rows(torch.from_numpy(np.array(values)))]
 
     def all_gather_joined(self, values: NDArray[Number]) -> NDArray[Number]:
-        """What all ranks give, one after the other."""
+        """The arrays of all ranks, concatenated."""
         return np.concatenate(self.all_gather_arrays(values))
 
     def sum(self, values: NDArray[Number]) -> NDArray[Number]:
-        """The sum over all ranks of arrays that are equally long."""
+        """The sum over all ranks of arrays of equal length."""
         if self.size == 1:
             return values
         import torch
@@ -136,19 +136,19 @@ class Communicator:
         return int(self.sum(np.array([count], np.int64))[0])
 
     def any(self, answer: bool) -> bool:
-        """Whether it is so on any rank."""
+        """Whether something is true on any rank."""
         return self.total(int(answer)) > 0
 
     def all(self, answer: bool) -> bool:
-        """Whether it is so on every rank."""
+        """Whether something is true on every rank."""
         return not self.any(not answer)
 
     def broadcast_bytes(self, message: bytes) -> bytes:
-        """What the first rank says; what the others say is not heard."""
+        """The bytes of the first rank; those of the others are ignored."""
         return self.all_gather_arrays(np.frombuffer(message if self.is_first else b"", np.uint8))[0].tobytes()
 
     def broadcast(self, tensor: Tensor) -> Tensor:
-        """Fill in a tensor from the first rank's."""
+        """Fill a tensor with that of the first rank."""
         if self.size > 1:
             import torch.distributed as dist
 
@@ -157,12 +157,12 @@ class Communicator:
         return tensor
 
     def share_of(self, n_rows: int) -> slice:
-        """The consecutive rows of a table that this rank has, where its rows are shared out."""
+        """The consecutive rows of a table that this rank has, if the table is divided among ranks."""
         share = -(-n_rows // self.size)  # as TorchRec does it
         return slice(min(self.rank * share, n_rows), min((self.rank + 1) * share, n_rows))
 
     def gather_to_first(self, rows: Tensor, at_once: int) -> Iterator[Tensor]:
-        """The rows of all ranks on the first, one rank after the other, some at a time; the others only send theirs."""
+        """The rows of all ranks on the first, in rank order, in blocks; the others only send theirs."""
         lengths = [int(n) for n in self.all_gather_joined(np.array([len(rows)]))]
         for rank, length in enumerate(lengths):
             for start in range(0, length, at_once):
@@ -184,7 +184,7 @@ class Communicator:
 
     @contextmanager
     def collective(self) -> Iterator[None]:
-        """Say in one line that another rank is lost, where that is what goes wrong within."""
+        """Turn the loss of another rank into a one-line error."""
         import torch.distributed as dist
 
         try:
@@ -202,7 +202,7 @@ SINGLE_PROCESS = Communicator()
 
 
 def current() -> Communicator:
-    """The group that this process has joined, by whatever way; alone if none."""
+    """The group that this process has joined in any way, or a group of one."""
     dist = sys.modules.get("torch.distributed")
     if dist is None or not dist.is_available() or not dist.is_initialized():
         return SINGLE_PROCESS
@@ -211,7 +211,7 @@ def current() -> Communicator:
 
 @contextmanager
 def join() -> Iterator[Communicator]:
-    """Join the processes that torchrun has started together with this one; alone where it has not."""
+    """Join the processes started by the same torchrun, or a group of one without torchrun."""
     if "TORCHELASTIC_RUN_ID" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
         yield SINGLE_PROCESS
         return
@@ -239,7 +239,7 @@ def join() -> Iterator[Communicator]:
 
 
 def restarts() -> int:
-    """How often torchrun has started the group again, after one of it was lost."""
+    """How often torchrun has restarted the group after a rank was lost."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
@@ -255,7 +255,7 @@ def _stay_on_the_way_to(address: str) -> None:
 
 
 def address_towards(address: str) -> str:
-    """The address of this host that a packet to another would come from."""
+    """The address of this host from which it reaches another."""
     family, kind, _, _, place = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as probe:
         probe.connect(place)  # sends nothing

@@ -1,4 +1,4 @@
-"""Threads that share out work over the cores: each keeps torch to itself, and none busy-waits for the others."""
+"""Threads that divide work over the cores. Each keeps torch to one thread, and none busy-waits for the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _settle() -> None:
 
 
 class InThisThread(Executor):
-    """Does the work where it is asked for, and changes nothing of torch's threads, which are those of the process."""
+    """Runs work in the calling thread and leaves torch's threads unchanged."""
 
     def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **options: Any) -> Iterator[Any]:
         return map(fn, *iterables)
@@ -36,7 +36,9 @@ def all_cores() -> Iterator[Executor]:
 
 @contextmanager
 def one_thread() -> Iterator[int]:
-    """Keep torch to one core, because its other threads busy-wait on those that are needed; gives how many it had."""
+    """Limit torch to one core, because its other threads busy-wait on cores that are needed; yields the previous
+    number.
+    """
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""Results as small tables, for notebooks and for rich."""
+"""Results as small tables, for notebooks and rich."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Shown(NamedTuple):
 
 
 class Displayed(ABC):
-    """Whatever a notebook and rich show as a table; ids and names in it are text, never markup."""
+    """Anything that notebooks and rich show as a table; ids and names in it are text, never markup."""
 
     @abstractmethod
     def shown(self) -> Shown:
-        """What there is to show."""
+        """The table to show."""
 
     def __repr__(self) -> str:
         title, header, rows = self.shown()
@@ -55,7 +55,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def metric_rows(metrics: Mapping[str, float | None]) -> tuple[list[str], list[list[Any]]]:
-    """A header and rows, metrics by list lengths, from names such as "recall@20"."""
+    """A header and rows, with metrics by list length, from names such as "recall@20"."""
     names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))
     lengths = sorted({int(name.partition("@")[2]) for name in metrics})
     rows = [[name.replace("_", " "), *(metrics.get(f"{name}@{k}") for k in lengths)] for name in names]

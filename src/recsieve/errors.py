@@ -1,19 +1,19 @@
-"""Errors that a user can fix: each says what was given, what that means and what to give."""
+"""Errors that a user can fix: each says what was given, what it means, and what to give instead."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class RecsieveError(Exception):
-    """The base of every error that the user of recsieve can put right."""
+    """The base class of all errors that a user can fix."""
 
 
 class DataError(RecsieveError):
-    """The interactions that were given cannot be used as they are."""
+    """The given interactions cannot be used."""
 
 
 class ConfigError(RecsieveError):
-    """An option has a value or a name that does not exist."""
+    """An option has an invalid value, or a name that does not exist."""
 
 
 class RunError(RecsieveError):
@@ -21,7 +21,7 @@ class RunError(RecsieveError):
 
 
 class DivergedError(RecsieveError):
-    """A training left the numbers that can be learned from, at a step."""
+    """A training diverged at some step."""
 
     def __init__(self, message: str, step: int = 0) -> None:
         super().__init__(message)
@@ -29,15 +29,15 @@ class DivergedError(RecsieveError):
 
 
 class GroupError(RecsieveError):
-    """The processes of a run can no longer talk to each other."""
+    """The processes of a run have lost their connection."""
 
 
 class Interrupted(Exception):
-    """The user of the command line pressed Ctrl-C, which click would take for an end without a word."""
+    """The user pressed Ctrl-C, which click would turn into a silent exit."""
 
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:
-    """Say which option is close to the name, or list the options there are."""
+    """Suggest the option closest to the name, or list the options."""
     known = [str(option) for option in options]
     close = get_close_matches(name, known, n=1)
     return f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known) or 'none'}."

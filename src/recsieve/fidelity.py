@@ -1,4 +1,4 @@
-"""What is followed where the paper and its authors' released code differ."""
+"""Whether to follow the paper or its authors' released code where they differ."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Files that a reader never sees half-written."""
+"""Files that are never half-written."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from recsieve.errors import RunError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; at the end it takes the place of `path` in one step, or is removed."""
+    """A temporary path to write to; at the end it replaces `path` in one step, or is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
@@ -29,7 +29,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder to fill; at the end it becomes `folder`, which has to be new or empty, or is removed."""
+    """A temporary folder to fill; at the end it becomes `folder`, which must be new or empty, or is removed."""
     folder = folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunError(f"'{folder}' exists and is not an empty folder: give a new folder, or remove this one first.")

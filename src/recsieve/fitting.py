@@ -1,4 +1,4 @@
-"""Fitting: the model that the settings name, or a choice among many, and either again on more data."""
+"""Fitting: the named model or a choice among many, and refitting on more data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BY_NAME = Given()
 
 @dataclass(frozen=True)
 class Fitted:
-    """All that a recommender is made of."""
+    """Everything a recommender consists of."""
 
     settings: Settings
     split: Split
@@ -67,7 +67,7 @@ class Fitted:
 
 @dataclass
 class Fitter:
-    """Fits what settings say; where that diverges, `fitted` has what was selected before, if anything was."""
+    """Fits according to settings; if that diverges, `fitted` has what was selected before, if anything."""
 
     settings: Settings
     given: Given = BY_NAME
@@ -83,7 +83,7 @@ class Fitter:
         validate: Callable[[Fitting], float] | None = None,
         memory: InteractionMemory | None = None,
     ) -> None:
-        """Fit the named model or choose one, and fit it again on more data where that is asked for."""
+        """Fit the named model or choose one, and refit it on more data if the settings say so."""
         check_possible(self.settings, split)
         if not self.settings.chooses:
             self._fit_named(split, validate, memory)
@@ -153,7 +153,7 @@ class Fitter:
         )  # fmt: skip
 
     def select(self, split: Split) -> Selection:
-        """Fit and judge what `auto` has to choose among, by a plan that is written down first, and choose."""
+        """Fit and score the candidates of `auto` by a plan that is saved first, and choose."""
         settings = self.settings
         folder = None if self.checkpoint is None else self.checkpoint.parent / "auto"
 
@@ -202,7 +202,7 @@ class Fitter:
 
 
 def begin(settings: Settings, given: Given, data: Interactions) -> Fitting:
-    """A fitting on data of which nothing is held out."""
+    """A fitting on data with nothing held out."""
     split = Split.of_training(data)
     return make_learner(settings, given.model).begin(split, make_run(settings, split, given.denoiser))
 
@@ -211,7 +211,7 @@ def fitted_until(
     driver: Driver, last: int, progress: Callable[[Event], None] | None,
     save: Callable[[dict[str, Any]], None] | None = None,
 ) -> Scorer:  # fmt: skip
-    """The model after a given step: nothing is held out that could select another."""
+    """The model after a given step; nothing is held out that could select another."""
     for event in driver.run(lambda at: float(at.step), save, until=last):
         if progress is not None and not isinstance(event, Validated):
             progress(event)

@@ -1,7 +1,7 @@
-"""Connections between the ranks of a group, for the small messages of which every training step has two.
+"""Connections between ranks for the small messages of a training step, two per step.
 
-gloo takes about a millisecond for such a message, whatever its length, since it hands it from thread to thread. Here
-the thread that trains sends and receives (decision 0029).
+gloo takes about a millisecond for such a message, whatever its length, because it passes it from thread to thread. Here
+the training thread itself sends and receives (decision 0029).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Links:
         self._close = weakref.finalize(self, _close, list(self._sockets.values()))
 
     def start_all_gather(self, message: Floats, lengths: Sequence[int]) -> Callable[[], list[Floats]]:
-        """Begin to exchange messages whose lengths all ranks know; what this gives waits for those of the others.
+        """Start exchanging messages of known lengths; the returned function waits for those of the other ranks.
 
         The message must not be changed before that.
         """
@@ -65,7 +65,7 @@ class Links:
         return receive
 
     def all_gather(self, message: Floats, lengths: Sequence[int]) -> list[Floats]:
-        """The messages of all ranks, in their order, where all know how long they are."""
+        """The messages of all ranks, in rank order; all ranks know the lengths."""
         return self.start_all_gather(message, lengths)()
 
     def _send(self, rank: int, to_send: dict[int, memoryview]) -> None:

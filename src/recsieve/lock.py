@@ -1,7 +1,7 @@
-"""One process at a time writes into a folder, and any other is told which.
+"""Only one process at a time writes into a folder; any other gets an error that names it.
 
-The lock is the operating system's, so that it ends with its holder, however that dies. The file beside it only says who
-that is: the lock file itself cannot be read everywhere while it is locked.
+The lock is one of the operating system, so it ends with its holder, however that dies. A file next to it says who that
+is, because a locked file cannot be read on every system.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOCK, HOLDER = ".lock", ".holder"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Be the only one who writes into a folder, which is made where it is missing; an error where another does."""
+    """Lock a folder for writing, creating it if necessary; an error if another process has it."""
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
@@ -47,7 +47,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether a folder holds anything but a lock."""
+    """Whether a folder has anything but a lock."""
     return folder.exists() and any(path.name not in (LOCK, HOLDER) for path in folder.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Losses for training on noisy clicks, ready for any PyTorch loop.
+"""Losses for training on noisy interactions, for any PyTorch loop.
 
 >>> loss = TruncatedBCE(max_drop_rate=0.2, ramp_steps=30_000)
 >>> loss(logits, labels).backward()
@@ -33,26 +33,27 @@ class WeighedLosses:
     ranks: int = 1
 
     def share(self) -> Tensor:
-        """Σ w·ℓ / divisor: what these losses contribute to the mean."""
+        """Σ w·ℓ / divisor: the contribution of these losses to the mean."""
         return (self.weights * self.losses).sum() / self.divisor.clamp(min=1)
 
     def mean(self) -> Tensor:
-        """The mean over what is kept; in a group, a number whose mean over the ranks is that.
+        """The mean over the kept losses; in a group of ranks, a number whose mean over the ranks is that.
 
-        So that it needs no care in DistributedDataParallel, which averages the gradients of the ranks.
+        DistributedDataParallel averages the gradients of the ranks, so the result is correct there.
         """
         return self.ranks * self.share() if self.ranks > 1 else self.share()
 
 
 class DenoisedLoss(nn.Module):
-    """Mean loss over the interactions that the denoiser keeps.
+    """The mean loss over the interactions that the denoiser keeps.
 
     With a pointwise objective it takes scores and labels of one shape, with a pairwise one the scores of positives and
     of their negatives. Dividing by the number of non-zero weights gives T-CE's mean over what is kept, R-CE's mean over
-    the batch, and plain CE. In `eval()` mode the step, and with it the drop rate, stands still.
+    the batch, and plain CE. In `eval()` mode the step, and with it the drop rate, does not advance.
 
-    Where torch.distributed is initialised, the batches of all ranks are one: their losses are gathered, the strategy
-    sees all of them, and the mean divides by the count of all. `group=SINGLE_PROCESS` keeps a rank's batch to itself.
+    If torch.distributed is initialised, the batches of all ranks are treated as one: their losses are gathered, the
+    strategy sees all of them, and the mean divides by the total count. `group=SINGLE_PROCESS` keeps a rank's batch
+    separate.
     """
 
     def __init__(
@@ -72,9 +73,9 @@ class DenoisedLoss(nn.Module):
         items: Tensor | None = None,
         ids: Tensor | None = None,
     ) -> Tensor:
-        """The loss of a batch: of scores and labels, or of the scores of positives (n,) and their negatives (n, k).
+        """The loss of a batch, from scores and labels, or from the scores of positives (n,) and negatives (n, k).
 
-        `weight` has a number for each loss; users, items and ids are for strategies that ask for them.
+        `weight` has a number for each loss. `users`, `items` and `ids` are for strategies that need them.
         """
         if self.objective.pairwise:
             losses, labels = self._pairwise(scores, labels)
@@ -119,8 +120,8 @@ class DenoisedLoss(nn.Module):
     ) -> WeighedLosses:
         """The losses of a batch and their weights, not yet reduced.
 
-        `positions` says where they stand in the batch of all ranks, which has `n_all` rows; without it, those of a rank
-        follow those of the rank before.
+        `positions` are their positions in the batch of all ranks, which has `n_all` rows; without it, the rows are in
+        rank order.
         """
         # The step advances first: the paper counts from T = 1. Evaluation looks at the rate of the last step.
         self.step += self.training
@@ -134,7 +135,7 @@ class DenoisedLoss(nn.Module):
         return WeighedLosses(losses.minimised, weights[own], self._divisor(weights), ids, group.size)
 
     def weights_of(self, batch: LossBatch, sample_weights: Tensor | None) -> Tensor:
-        """The weights of a whole batch: the strategy's, times those that were given."""
+        """The weights of a whole batch: the strategy's, times the given ones."""
         weights = self.denoiser.weights(batch)
         if sample_weights is not None:
             weights = weights * sample_weights
@@ -149,7 +150,7 @@ class DenoisedLoss(nn.Module):
         return (weights > 0).sum() if divides_by == "kept" else torch.tensor(len(weights), device=weights.device)
 
     def end_epoch(self) -> NextEpoch | None:
-        """Let the strategy look back on an epoch; gives what it asks of the next."""
+        """Let the strategy process the epoch; returns what it wants for the next one."""
         if self.memory is None:
             return None
         asked: NextEpoch | None = self.denoiser.end_epoch(self.memory)  # type: ignore[attr-defined]
@@ -174,7 +175,7 @@ class DenoisedLoss(nn.Module):
 def gather_batch(
     batch: LossBatch, sample_weights: Tensor | None, positions: Tensor | None, n_all: int, group: Communicator
 ) -> tuple[LossBatch, Tensor | None, Tensor]:
-    """The batch of all ranks and its given weights, and where this rank's losses are in it."""
+    """The batch of all ranks with its given weights, and the positions of this rank's losses in it."""
     given = (batch.losses, batch.labels, batch.users, batch.items, batch.ids, sample_weights)
     # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
     columns = torch.stack([column.double() for column in given if column is not None], dim=1)
@@ -195,7 +196,7 @@ def gather_batch(
 
 
 class TruncatedLoss(DenoisedLoss):
-    """What losses share that drop the largest-loss positives of each batch, at a growing rate, as `Truncated` does."""
+    """The base of losses that drop the positives with the largest losses of each batch, at a growing rate."""
 
     kind: ClassVar[type[Objective]]
 
@@ -210,7 +211,7 @@ class TruncatedLoss(DenoisedLoss):
 
 
 class ReweightedLoss(DenoisedLoss):
-    """What losses share in which a large-loss interaction counts less, as `Reweighted` has it."""
+    """The base of losses in which an interaction with a large loss counts less."""
 
     kind: ClassVar[type[Objective]]
 
@@ -219,37 +220,37 @@ class ReweightedLoss(DenoisedLoss):
 
 
 class TruncatedBCE(TruncatedLoss):
-    """Cross-entropy that drops the largest-loss positives of each batch, at a growing rate (T-CE)."""
+    """Cross-entropy that drops the positives with the largest losses of each batch, at a growing rate (T-CE)."""
 
     kind = BCE
 
 
 class ReweightedBCE(ReweightedLoss):
-    """Cross-entropy in which a large-loss interaction counts less (R-CE)."""
+    """Cross-entropy in which an interaction with a large loss counts less (R-CE)."""
 
     kind = BCE
 
 
 class TruncatedSquare(TruncatedLoss):
-    """Squared error that drops the largest-loss positives of each batch, at a growing rate."""
+    """Squared error that drops the positives with the largest losses of each batch, at a growing rate."""
 
     kind = Square
 
 
 class ReweightedSquare(ReweightedLoss):
-    """Squared error in which a large-loss interaction counts less."""
+    """Squared error in which an interaction with a large loss counts less."""
 
     kind = Square
 
 
 class TruncatedHinge(TruncatedLoss):
-    """Hinge loss that drops the largest-loss positives of each batch, at a growing rate."""
+    """Hinge loss that drops the positives with the largest losses of each batch, at a growing rate."""
 
     kind = Hinge
 
 
 class ReweightedHinge(ReweightedLoss):
-    """Hinge loss in which a large-loss interaction counts less."""
+    """Hinge loss in which an interaction with a large loss counts less."""
 
     kind = Hinge
 

@@ -1,4 +1,4 @@
-"""How much memory there is, and how much of it may be used."""
+"""How much memory is available, and how much of it may be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def limit_memory(text: str) -> None:
-    """Let this process and those it starts use no more than "4G" or "500M", so far as it is estimated beforehand."""
+    """Limit this process and those it starts to "4G" or "500M", as far as memory can be estimated in advance."""
     parse_memory(text)
     os.environ[LIMIT] = text
 
@@ -35,12 +35,12 @@ def parse_memory(text: str) -> int:
 
 
 def free_memory() -> int:
-    """Bytes that may still be used: of what was allowed, and without pushing others out."""
+    """Bytes that may still be used, within the limit and without swapping."""
     return max(0, min(_free_by_each_limit()))
 
 
 def all_memory() -> int:
-    """Bytes that this machine has."""
+    """The memory of this machine in bytes."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
@@ -48,7 +48,7 @@ def all_memory() -> int:
 
 
 def give_back() -> None:
-    """Let the system have the memory of what is no longer used, which the allocator would keep for later."""
+    """Return unused memory to the system, which the allocator would otherwise keep."""
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):  # another allocator than glibc's
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""A progress bar for notebooks: give it to whatever takes `progress`.
+"""A progress bar for notebooks: pass it as `progress`.
 
 >>> from recsieve.notebook import progress_bar
 >>> Recommender("gmf").fit(split, progress=progress_bar("GMF"))
@@ -18,7 +18,7 @@ REDRAW = 0.2  # seconds
 
 
 def progress_bar(label: str = "", criterion: str = SELECT_BY) -> Callable[[Event | Advanced], None]:
-    """Draw what is done, how far and for how long, in the output of a notebook's cell; the last state stays."""
+    """Show what is being done, how far it is and how long it has taken, in the output of a notebook cell."""
     bar = _Bar()
     training = advancing(bar.show, label, criterion)
 
@@ -47,7 +47,7 @@ class _Bar:
 
 
 def bar_html(event: Advanced, seconds: float) -> str:
-    """A bar with what is done, how far it is, how long that took and what there is to say."""
+    """A bar with what is being done, how far it is, how long it has taken, and a note."""
     share = event.done / event.total if event.total else 1.0
     said = filter(None, [event.what, f"{share:.0%}", f"{seconds:.0f} s", event.note])
     return f'<progress value="{share:.3f}" max="1"></progress> {escape(" · ".join(said))}'

@@ -1,4 +1,4 @@
-"""From settings to what they stand for: a learner, a run of it, and the criterion that keeps weights."""
+"""From settings to objects: a learner, its run, and the selection criterion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def check_possible(settings: Settings, split: Split) -> None:
-    """Say what the data lacks for these settings, before anything is written or trained."""
+    """Raise an error if the data lacks what these settings need, before anything is written or trained."""
     train, validation, group = split.train, split.validation, split.train.group
     if train.all_reduce_length() == 0:
         raise DataError("there are no interactions to train on: give at least one.")
@@ -66,7 +66,7 @@ def _require_memory(settings: Settings, split: Split) -> None:
 
 
 def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The name and options of a model that was given as a learner or as a class; any other is custom."""
+    """The name and options of a model given as a learner or a class; anything unregistered is custom."""
     kind = model if isinstance(model, type) else type(model)
     name = next((name for name, known in MODELS.items() if known is kind), CUSTOM)
     if isinstance(model, type) or name == CUSTOM or not is_dataclass(model):
@@ -80,7 +80,7 @@ def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | No
 
 
 def describe_denoiser(denoiser: Denoiser) -> dict[str, Any]:
-    """The name and options of a strategy that was given as an object; any other is custom."""
+    """The name and options of a strategy given as an object; anything unregistered is custom."""
     for name, strategy in DENOISERS.items():
         if type(denoiser) is strategy and is_dataclass(denoiser):
             options = {field.name: getattr(denoiser, field.name) for field in fields(denoiser) if field.repr}
@@ -89,7 +89,7 @@ def describe_denoiser(denoiser: Denoiser) -> dict[str, Any]:
 
 
 def make_learner(settings: Settings, given: Learner | type[Model] | None = None) -> Learner:
-    """What fits the model that was given or that the settings name: itself, or gradients do."""
+    """The learner of the given or named model: the model itself, or gradient descent."""
     if settings.model == CUSTOM and given is None:
         raise RunError(
             "the model of this run was an object without a registered name, so it cannot be loaded: train again."
@@ -111,18 +111,18 @@ def make_learner(settings: Settings, given: Learner | type[Model] | None = None)
 def make_run(
     settings: Settings, split: Split, denoiser: Denoiser | None = None, memory: InteractionMemory | None = None
 ) -> Run:
-    """What a fitting is told; `denoiser` takes the place of the one that the settings name."""
+    """The settings of a fit; `denoiser` replaces the one that the settings name."""
     make = partial(make_denoiser, settings.denoiser, settings.denoiser_options)
     return Run(settings.seed, make if denoiser is None else lambda context: denoiser, split.train.group, memory)
 
 
 def unless_solved(score: Callable[[Fitting], float]) -> Callable[[Fitting], float]:
-    """A criterion for what is judged afterwards: where there is one step, there is nothing to select."""
+    """A criterion that is skipped for fittings of one step, where there is nothing to select."""
     return lambda fitting: 0.0 if fitting.total == 1 else score(fitting)
 
 
 def criterion(settings: Settings, split: Split) -> Callable[[Fitting], float]:
-    """The one criterion that decides which weights are kept: a fitting in, a score out."""
+    """The criterion that selects weights: a fitting in, a score out."""
     validation, group = split.validation, split.train.group
     if validation.all_reduce_length() == 0:
         log.warning("there is no validation data, so the last weights are kept instead of the best.")

@@ -1,4 +1,4 @@
-"""How far something is: what everything that takes long tells whoever wants to show it."""
+"""Progress reports: what long operations pass to their `progress` callback."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Advanced:
-    """So much of something is done."""
+    """How far an operation has come."""
 
     what: str
     done: float
     total: float
-    unit: str = ""  # users, bytes, steps, epochs; none: `done` is a share
+    unit: str = ""  # users, bytes, steps, epochs; none: only the share matters
     note: str = ""
-    ended: bool = False  # also before all is done, as a training that no longer improves
+    ended: bool = False  # may come early, as for a training that no longer improves
+    even: bool = True  # whether parts take about as long as each other, so that the time left can be estimated
 
 
 Progress = Callable[[Advanced], None]

@@ -1,4 +1,4 @@
-"""The estimator that users hold."""
+"""The estimator: fit, evaluate, recommend."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Recommender(Displayed):
     >>> recommender.evaluate(split).overall["recall@20"]
     >>> recommender.recommend(["alice"], k=10)
 
-    Without a model it chooses one on the validation set, with noise weights, offsets and blends, and fits the choice
-    again on more data; `choice` then says what and why. `model` is the name of one, with its options in
-    `model_options`, a kind of `Model`, or a learner such as `EASE(l2=100)`. `denoiser` is a strategy or the name of
-    one, with its options in `denoiser_options`, or "auto". Whatever the strategy, the weights kept are those with the
-    best `select_by` on the validation set. What is not given is as `Settings` has it.
+    Without a model it chooses one on validation data, with noise weights, offsets and blends, and refits the choice on
+    more data; `choice` then says what was chosen and why. `model` is a name, with its options in `model_options`, a
+    `Model` class, or a learner such as `EASE(l2=100)`. `denoiser` is a strategy or a name, with its options in
+    `denoiser_options`, or "auto". With every strategy, the weights with the best `select_by` on validation data are
+    kept. For the defaults, see `Settings`.
     """
 
     def __init__(
@@ -131,15 +131,15 @@ class Recommender(Displayed):
         validate: Callable[[Fitting], float] | None = None,
         memory: InteractionMemory | None = None,
     ) -> Self:
-        """Train on a split, or on interactions of which a tenth of each user's is held out for validation.
+        """Train on a split, or on interactions, of which a tenth of each user's is held out for validation.
 
-        Interactions may also be a data frame (polars, pandas, Arrow and others) or a file, whose columns are named by
-        `user`, `item`, `false_positive`, `time` and `weight`, or guessed. What was fitted before is forgotten.
+        Interactions may also be a data frame (polars, pandas, Arrow and others) or a file, with columns named by
+        `user`, `item`, `false_positive`, `time` and `weight`, or guessed. An earlier fit is discarded.
 
-        With `checkpoint`, a file to write to, a training that was killed goes on with `resume=True` and gives the same
-        numbers as one never stopped. One that diverges is a `DivergedError`; what was selected before it is kept.
-        `validate` scores the training at each validation in the place of `select_by`; `memory` records the losses and
-        weights of every training interaction.
+        With `checkpoint`, a file to write to, a training that was killed continues with `resume=True`, with the same
+        results as one that was never stopped. If it diverges, a `DivergedError` is raised, and what was selected before
+        is kept. `validate` replaces `select_by` as the score of a validation; `memory` records the losses and weights
+        of every training interaction.
         """
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
         split = _as_split(data, names, self.settings.seed)
@@ -174,7 +174,7 @@ class Recommender(Displayed):
         checkpoint: Path | None = None,
         resume: bool = False,
     ) -> Selection:
-        """Fit and judge what `auto` has to choose among, by a plan that is written down first, and choose."""
+        """Fit and score the candidates of `auto` by a plan that is saved first, and choose."""
         check_possible(self.settings, split)
         return self._fitter(progress, checkpoint, resume).select(split)
 
@@ -183,10 +183,10 @@ class Recommender(Displayed):
         return self._fitter(None, None, resume=False).refit(spec, data, epochs, stage)
 
     def offset_scores(self, popularity: float = 0.0, noise: PairNoise | None = None) -> Self:
-        """Rank by score + `popularity` · log popularity + log(1 − P) from now on; nothing is trained again.
+        """From now on, rank by score + `popularity` · log popularity + log(1 − P); nothing is trained again.
 
-        `noise` gives P, the probability of being noise, for any pair, as an audit with labels does.
-        Without arguments, the ranking is that of the model alone again.
+        `noise` gives P, the probability of noise, for any pair, as an audit with labels does. Without arguments, the
+        ranking is again that of the model alone.
         """
         model, split = self._fitted()
         if isinstance(model, ShardedModel):
@@ -205,10 +205,10 @@ class Recommender(Displayed):
         return without_offset(model) if offset is None else Blend([without_offset(model)], offset=offset)
 
     def evaluate(self, test: Interactions | Split | None = None, ks: Sequence[int] = DEFAULT_KS) -> Evaluation:
-        """Rank all items that a user has not seen in training or validation, and measure the lists on a test set.
+        """Rank all items that a user has not seen in training or validation, and compute metrics on a test set.
 
-        The test set is that of the split it was trained on, unless another is given. With `fidelity="authors"` a pair
-        that the test repeats counts as often in what there is to be found, and a user with nothing to be found is 0.
+        The default test set is that of the training split. With `fidelity="authors"`, a pair that the test repeats
+        counts as often among the relevant items, and a user without relevant items counts as 0.
         """
         model, split = self._fitted()
         test = split if test is None else test
@@ -239,14 +239,15 @@ class Recommender(Displayed):
     ) -> pl.DataFrame:
         """The k best items of a user, of several, or of all (None): columns user, item, rank, score, popular.
 
-        `profiles` asks for users who were not fitted, by the items they met: lists of item ids (users are then
-        numbered from 0), a mapping from user to items, or a frame with both. What a user has interacted with in any
-        part of the split, or in their profile, is left out, unless `exclude_seen` is False. `allow` and `deny` are ids
-        for all, a mapping from user to ids, or a frame; `min_popularity` is a number of interactions. With
-        `categories`, a mapping from item to category or a frame, a list has at most `per_category` of each. A user who
-        is not in the training data is an error, or with `unknown="popular"` gets the most popular items, with `popular`
-        true and no score; so does a profile without a known item. With `explain`, a column `reasons` has so many items
-        of the profile that speak for the item most, and what each adds to its score.
+        `profiles` is for new users, by their items: lists of item ids (users are then numbered from 0), a mapping from
+        user to items, or a frame with both. Items that a user has interacted with in any part of the split, or in the
+        profile, are left out unless `exclude_seen` is False. `allow` and `deny` are ids for all users, a mapping from
+        user to ids, or a frame; `min_popularity` is a number of interactions. With `categories`, a mapping from item to
+        category or a frame, a list has at most `per_category` items of each.
+
+        A user who is not in the training data is an error or, with `unknown="popular"`, gets the most popular items,
+        with `popular` true and no score; so does a profile without a known item. With `explain`, a column `reasons` has
+        that many items of the profile that contribute most, and what each adds to the score.
         """
         ranker, filters = self.ranker(), Filters(exclude_seen, allow, deny, min_popularity, categories, per_category)
         if profiles is not None:
@@ -265,13 +266,13 @@ class Recommender(Displayed):
         return as_frame(lists, ranker.users.ids, ranker.items.ids)
 
     def similar_items(self, items: Iterable[Any] | str | int, k: int = 10) -> pl.DataFrame:
-        """The k items that are most alike to each of some: columns item, similar, rank, score."""
+        """The k items most similar to each of some: columns item, similar, rank, score."""
         ranker = self.ranker()
         frame = as_frame(ranker.similar(texts(items), k), ranker.items.ids, ranker.items.ids)
         return frame.select(item="user", similar="item", rank="rank", score="score")
 
     def similar_users(self, users: Iterable[Any] | str | int, k: int = 10) -> pl.DataFrame:
-        """The k users who are most alike to each of some: columns user, similar, rank, score."""
+        """The k users most similar to each of some: columns user, similar, rank, score."""
         ranker = self.ranker()
         frame = as_frame(ranker.similar_users(texts(users), k), ranker.users.ids, ranker.users.ids)
         return frame.select(user="user", similar="item", rank="rank", score="score")
@@ -289,10 +290,10 @@ class Recommender(Displayed):
         weight: str | None = None,
         progress: Callable[[Event], None] | None = None,
     ) -> Recommender:
-        """A recommender with new interactions, users and items in it, and without users to `forget`.
+        """A recommender with new interactions, users and items, and without the users in `forget`.
 
-        Ids stay. Models with vectors go on from them for a part of the epochs, those in closed form are solved again;
-        `refreshed` says what changed. New data is dealt out to the parts that there are, as `split` says.
+        Ids do not change. Models with vectors continue from them for a part of the epochs, and closed-form models are
+        solved again; `refreshed` says what changed. New data is split into the existing parts, as `split` says.
         """
         names = {"user": user, "item": item, "false_positive": false_positive, "time": time, "weight": weight}
         (model, own), served = self._fitted(), self.serving()
@@ -308,7 +309,7 @@ class Recommender(Displayed):
         return other
 
     def ranker(self) -> Ranker:
-        """What answers for the model to recommend with; made once for a model."""
+        """The ranker of the model used to recommend; created once per model."""
         model, (_, split) = self.serving(), self._fitted()
         if self._ranker is None or self._ranker.scorer is not model:
             self._ranker = Ranker(model, self._fitted_on(), self.interacted(), split.train.item_counts())
@@ -322,18 +323,18 @@ class Recommender(Displayed):
         return stage_data(split, stage, self._trust if weighted else None)
 
     def seen(self) -> CSR:
-        """What each user has in training and validation: what `evaluate` does not rank."""
+        """The items of each user in training and validation, which `evaluate` does not rank."""
         _, split = self._fitted()
         return split.train.csr.union(split.validation.csr)
 
     def interacted(self) -> CSR:
-        """What each user has in any part, the test too: what `recommend` does not offer again."""
+        """The items of each user in any part, including the test, which `recommend` leaves out."""
         _, split = self._fitted()
         held_out = split.validation.csr.union(split.test.csr).union(split.test_false_positives.csr)
         return split.train.csr.union(held_out)  # the large one once
 
     def save(self, folder: Path | str) -> None:
-        """Write a run folder; a folder that holds something else is refused."""
+        """Write a run folder; a folder with other contents is refused."""
         _, split = self._fitted()
         run = RunFolder(folder)
         if run.path.exists() and any(run.path.iterdir()):
@@ -344,9 +345,9 @@ class Recommender(Displayed):
         run.write_metrics({"selected": self.selected, **self.choice_record()})
 
     def save_results(self, run: RunFolder) -> None:
-        """Write weights and history into a folder with configuration and data; its metrics are still to come.
+        """Write weights and history into a folder that has the configuration and the data; metrics follow later.
 
-        In a group all ranks call it, and the first writes.
+        In a group of ranks, all call it, and the first writes.
         """
         model, split = self._fitted()
         group = split.train.group
@@ -355,14 +356,14 @@ class Recommender(Displayed):
             run.write_frame(run.history, self.history if self.history is not None else pl.DataFrame())
 
     def choice_record(self) -> dict[str, Any]:
-        """What metrics.json says about what was fitted on what, about the choice, and what a refresh changed."""
+        """What metrics.json says about the data of the fit, the choice, and a refresh."""
         choice = {} if self.choice is None else {"choice": self.choice.as_dict()}
         refreshed = {} if self.refreshed is None else {"refreshed": self.refreshed.as_dict()}
         return {"fitted_on": self.fitted_on, **choice, **refreshed}
 
     @classmethod
     def load(cls, folder: Path | str) -> Recommender:
-        """Read a run folder back."""
+        """Load a run folder."""
         run = RunFolder(folder)
         with reading(run.path):
             return cls._read(run)
@@ -389,13 +390,13 @@ class Recommender(Displayed):
         return read_model(run, path, stage, self.settings, self.split, chosen)
 
     def serving(self) -> Scorer:
-        """The model to recommend with: fitted on the whole log where there is one."""
+        """The model used to recommend: the one fitted on the whole log, if there is one."""
         if self.final is None and self._final_of is not None:
             self.final = self._restored(self._final_of, self._final_of.final, "all")
         return self.final or self.trained()
 
     def shown(self) -> Shown:
-        """What it is and whether it was fitted."""
+        """The model and whether it is fitted."""
         settings = self.settings
         rows: list[tuple[str, Any]] = [("model", settings.model), *settings.model_options.items()]
         rows += [("strategy", settings.denoiser), *settings.denoiser_options.items()]
@@ -403,7 +404,7 @@ class Recommender(Displayed):
         return Shown("Recommender" if self.model else "Recommender, not fitted", ("", ""), rows)
 
     def trained(self) -> Scorer:
-        """The model, if there is one."""
+        """The model, if it is fitted."""
         return self._fitted()[0]
 
     def _fitted(self) -> tuple[Scorer, Split]:

@@ -1,4 +1,4 @@
-"""Things by name: those of this package, and those that other installed packages offer as entry points."""
+"""Models, objectives and so on by name: those of this package, and those of other packages by entry points."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """Models, objectives, denoisers or checks by name.
 
-    Another package adds its own by an entry point in the group `recsieve.models`, `recsieve.objectives`,
-    `recsieve.denoisers` or `recsieve.checks`. It is imported when it is asked for, and never takes the place of one of
-    ours.
+    Another package adds its own with an entry point in the group `recsieve.models`, `recsieve.objectives`,
+    `recsieve.denoisers` or `recsieve.checks`. It is imported when it is needed, and cannot replace a built-in one.
     """
 
     def __init__(self, kind: str, ours: Mapping[str, T]) -> None:
@@ -61,5 +60,5 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def options_of(kind: type) -> list[str]:
-    """What an objective or a denoiser is made with, by name: the options that a person may give."""
+    """The options of an objective or a denoiser, by name."""
     return [name for name in inspect.signature(kind).parameters if name != "context"]

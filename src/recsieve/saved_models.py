@@ -1,4 +1,4 @@
-"""The fitted models of a run, into its folder and back."""
+"""Saving the fitted models of a run to its folder, and loading them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ log = logging.getLogger(__name__)
 
 
 class Chosen(NamedTuple):
-    """What `auto` chose, and by how much its models trust interactions, where they do not trust all alike."""
+    """What `auto` chose, and the trust in each interaction, if its models are weighted by it."""
 
     choice: Choice | None = None
     trust: Trust | None = None
 
 
 def settings_of(run: RunFolder) -> Settings:
-    """The settings that a run was trained with."""
+    """The settings of a run."""
     with reading(run.config):
         return make_settings(run.read_config()["settings"])
 
 
 def write_models(run: RunFolder, model: Scorer, served: Scorer, chosen: Chosen, group: Communicator) -> None:
-    """Write the model to evaluate, and the one to recommend with, where it is another; in a group the first writes."""
+    """Write the model to evaluate and, if it differs, the one to recommend with; in a group the first rank writes."""
     if chosen.choice is not None:
         if chosen.trust is not None:
             run.write_weights({name: torch.from_numpy(part) for name, part in chosen.trust.items()}, run.trust)
@@ -56,7 +56,7 @@ def write_models(run: RunFolder, model: Scorer, served: Scorer, chosen: Chosen, 
 
 
 def read_chosen(run: RunFolder, metrics: Mapping[str, Any]) -> Chosen:
-    """Read what `auto` chose, where it did."""
+    """The choice of `auto`, if there was one."""
     if "choice" not in metrics:
         return Chosen()
     if isinstance(metrics["choice"], dict) and isinstance(metrics["choice"].get("chosen"), str):

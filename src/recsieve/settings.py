@@ -1,7 +1,7 @@
-"""Every setting of a training, as it stands in a run's config.toml: the one place of defaults.
+"""All settings of a training, as written to a run's config.toml: the one place of defaults.
 
-The command line makes its options of these, `compare`, `tune` and `auto` take theirs from them. No torch is imported
-here, so that `--help` is quick; what a model or a strategy has to say about its options is asked in `checking`.
+The command line, `compare`, `tune` and `auto` use these defaults. torch is not imported here, so that `--help` is
+quick; options of models and strategies are checked in `checking`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SelectBy = Annotated[str, AfterValidator(lambda given: VALIDATION_LOSS if given 
 
 
 def usual_denoiser(model: Any) -> str:
-    """The strategy where none is named: chosen with the model, or none."""
+    """The default strategy: chosen together with the model, or none for a named model."""
     return AUTO if model == AUTO else "keep-all"
 
 
 class TrainingSize(BaseModel):
-    """How much training there is; an unknown key is an error."""
+    """The amount of training; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
@@ -45,12 +45,14 @@ class TrainingSize(BaseModel):
     batch_size: Positive = Field(default=1024, description="Positives and negatives per batch.")
     negatives: Positive = Field(default=1, description="Negatives to sample for each positive.")
     engine: Engine = Field(
-        default="auto", description="How training steps are computed; results differ by rounding, which may add up."
+        default="auto",
+        description="How training steps are computed: auto, fused, lazy, dense or exact. Results differ by rounding, "
+        "which may add up.",
     )
 
 
 class TrainingPlan(TrainingSize):
-    """How long and in what steps to train by gradients."""
+    """How to train by gradients."""
 
     learning_rate: Rate = Field(default=1e-3, description="Learning rate of Adam.")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="The same seed gives the same results.")
@@ -63,7 +65,7 @@ class TrainingPlan(TrainingSize):
 
 
 class Common(TrainingSize):
-    """What all trainings of a study have in common, so that none is favoured."""
+    """What all trainings of a study share, so that none is favoured."""
 
     objective: str = Field(
         default="bce", description="Loss: bce, square or hinge (pointwise); bpr, softmax or bsl (against negatives)."
@@ -71,7 +73,8 @@ class Common(TrainingSize):
     objective_options: Options = {}
     select_by: SelectBy = Field(
         default=SELECT_BY,
-        description="Which epoch to keep, by validation: ndcg@20, clean-ndcg@20, validation-loss, trimmed-loss, ….",
+        description="Which epoch to keep, by validation: a metric such as ndcg@20 or clean-ndcg@20, validation-loss or "
+        "trimmed-loss.",
     )
     patience: Positive = Field(default=10, description="Stop after this many validations without progress.")
     validation_users: Positive | None = Field(
@@ -117,7 +120,7 @@ class Settings(TrainingPlan, Common):
 
     @property
     def chooses(self) -> bool:
-        """Whether there is something to be chosen on validation."""
+        """Whether something is chosen on validation data."""
         return AUTO in (self.model, self.denoiser)
 
 
@@ -133,12 +136,12 @@ class AutoOptions(BaseModel):
 
 
 def auto_options(options: Mapping[str, Any]) -> AutoOptions:
-    """Check the options of `auto`; what is wrong comes back as one line."""
+    """Check the options of `auto`; a problem is reported in one line."""
     return validated(AutoOptions, options, of="denoiser auto: ")
 
 
 def parse_criterion(select_by: str) -> tuple[str, int, bool]:
-    """Take "ndcg@20" or "clean-recall@50" apart: metric, list length, and whether only true positives count."""
+    """Split "ndcg@20" or "clean-recall@50" into metric, list length, and whether only true positives count."""
     clean = select_by.startswith("clean-")
     metric, _, k = select_by.removeprefix("clean-").partition("@")
     if metric not in ("ndcg", "recall", "precision", "hit_rate", "mrr") or not re.fullmatch("[1-9][0-9]{0,8}", k):
@@ -150,7 +153,7 @@ def parse_criterion(select_by: str) -> tuple[str, int, bool]:
 
 
 def is_loss(select_by: str) -> bool:
-    """Whether a loss selects, and not a metric."""
+    """Whether the criterion is a loss and not a metric."""
     return select_by == VALIDATION_LOSS or select_by.startswith(TRIMMED)
 
 
@@ -193,7 +196,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def setting_names(model: type[BaseModel]) -> list[str]:
-    """The names of all settings, those of a table within as "table.name"."""
+    """The names of all settings; those of a nested table as "table.name"."""
     names = []
     for name, field in model.model_fields.items():
         tables = [kind for kind in (field.annotation, *get_args(field.annotation)) if is_dataclass(kind)]

@@ -29,7 +29,7 @@ from recsieve.storage.run_folder import RunFolder
 
 @dataclass(frozen=True, repr=False)
 class ComparisonResult(Displayed):
-    """A finished comparison: what comparison.json holds, and where it and the page are."""
+    """A finished comparison: the contents of comparison.json, and where it and the page are."""
 
     folder: Path
     result: dict[str, Any]
@@ -89,12 +89,12 @@ def compare(
     engine: Engine | None = None,
     workers: int | None = None,
 ) -> ComparisonResult:
-    """Train strategies, and the controls they need, with several seeds, and say which of them differ from plain CE.
+    """Train strategies and their controls with several seeds, and say which of them differ from plain CE.
 
-    `data` is a path (with `false_positive` to tell noise), a `DataSource` or a `Split`. Options of models are by model,
-    strategies by the name that they shall have. Runs that are in `out` already are not repeated. With `log`, each run
-    is sent to "tensorboard" or "mlflow" too. What is not given is as `ComparisonConfig` has it. In a script, call it
-    under `if __name__ == "__main__":`, for it starts processes.
+    `data` is a path (with `false_positive` to mark noise), a `DataSource` or a `Split`. Model options are given by
+    model, and strategies by the name to show. Finished runs in `out` are not repeated. With `log`, each run is also
+    sent to "tensorboard" or "mlflow". For the defaults, see `ComparisonConfig`. In a script, call it under `if __name__
+    == "__main__":`, because it starts processes.
     """
     given = {name: value for name, value in locals().items() if name in ComparisonConfig.model_fields}
     source, split = _source(data, false_positive)
@@ -124,7 +124,7 @@ def compare_by(
     progress: Progress | None = None,
     log: str | None = None,
 ) -> ComparisonResult:
-    """Compare as a configuration says, and write the page."""
+    """Compare according to a configuration, and write the page."""
     tracker = make_tracker(log, out) if log else None
 
     def report(event: Started | Advanced) -> None:
@@ -144,14 +144,14 @@ def compare_by(
 
 @dataclass(frozen=True, repr=False)
 class TuningResult(Displayed):
-    """A finished search: what tuning.json holds, and where it, the page and the next comparison are."""
+    """A finished search: the contents of tuning.json, and where it, the page and the next comparison are."""
 
     folder: Path
     result: dict[str, Any]
 
     @property
     def advice(self) -> list[str]:
-        """What was found, in a person's terms."""
+        """The result in plain terms."""
         return list(self.result["advice"])
 
     @property
@@ -160,7 +160,7 @@ class TuningResult(Displayed):
         return {entry["denoiser"]: entry for entry in self.result["strategies"]}
 
     def shown(self) -> Shown:
-        """What is best on validation, and the best trial of each strategy."""
+        """The best on validation data, and the best trial of each strategy."""
         return Shown(self.advice[0], *best_rows(self.result))
 
     @property
@@ -196,10 +196,10 @@ def tune(
     engine: Engine | None = None,
     workers: int | None = None,
 ) -> TuningResult:
-    """Search the options of a model and of each strategy with equally many trials, on validation alone.
+    """Search the options of a model and of each strategy with the same number of trials, on validation data only.
 
-    `data` is as for `compare`. Trials that are in `out` already are not repeated. What is not given is as
-    `TuningConfig` has it; without a learning rate, it is searched too.
+    `data` is as for `compare`. Finished trials in `out` are not repeated. For the defaults, see `TuningConfig`; without
+    a learning rate, it is searched too.
     """
     given = {name: value for name, value in locals().items() if name in TuningConfig.model_fields}
     source, split = _source(data, false_positive)
@@ -214,6 +214,6 @@ def tune_by(
     command: str = "recsieve.tune",
     progress: Progress | None = None,
 ) -> TuningResult:
-    """Tune as a configuration says, and write the page."""
+    """Tune according to a configuration, and write the page."""
     result = run_tuning(config, out, split=split, command=command, progress=progress, write_page=write_tuning_page)
     return TuningResult(out, result)

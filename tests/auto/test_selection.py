@@ -86,7 +86,7 @@ def test_it_is_told_what_is_being_done(split, seen_labels):
     assert numbers == sorted(numbers)
     assert numbers[-1] == begun[-1].total
     assert begun[0].name == "looking for noise"
-    assert begun[-1].name == "offsets and blends"
+    assert begun[-1].name == "offsets, blends and the final fit"
 
 
 @pytest.mark.parametrize("stop_at", [3, 6])

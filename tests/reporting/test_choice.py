@@ -11,11 +11,11 @@ def rated(name, **changed):
     return {"name": name, "score": 0.3, "candidate": candidate | {"c": changed.get("c", 0.0)}}
 
 
-def lines(*others):
+def lines(*others, planned=1):
     plain = rated("ease")
     told = {
         "tried": 1,
-        "planned": 1,
+        "planned": planned,
         "reason": "told.",
         "criterion": "NDCG@20",
         "popularity": None,
@@ -33,6 +33,11 @@ def test_it_is_said_that_no_denoising_was_tried():
 @pytest.mark.parametrize("changed", [{"weighted": True}, {"denoiser": "truncated"}, {"c": 0.5}])
 def test_denoising_that_was_tried_and_left_is_said_to_be_no_better(changed):
     assert "Denoising: it was not convincingly better on validation data." in lines(rated("other", **changed))
+
+
+def test_a_search_that_ran_out_of_time_says_so():
+    assert not any("--budget" in line for line in lines())
+    assert any("a longer --budget" in line for line in lines(planned=2))
 
 
 def test_a_blend_is_no_number_although_it_begins_like_one():

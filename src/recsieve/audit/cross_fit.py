@@ -1,4 +1,4 @@
-"""Cross-fitted scores: what any model thinks of each interaction when it has not seen it."""
+"""Cross-fitted scores: what a model predicts for interactions that it has not seen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_ITEMS = 20_000  # up to which EASE takes a minute or two
 
 
 def usual_models(data: Interactions) -> tuple[str, ...]:
-    """The models that are asked where none are named: EASE, or iALS where there are too many items for it."""
+    """The default models: EASE, or iALS if there are too many items for EASE."""
     return ("ease",) if data.n_items <= MOST_ITEMS and fits_memory("ease", data.n_items) else ("ials",)
 
 
@@ -38,7 +38,7 @@ def cross_fitted_scores(
     cache: Path | None = None,
     progress: Progress = unheard,
 ) -> dict[str, NDArray[np.float32]]:
-    """The scores of all interactions by each model, fitted without the fold that an interaction is in."""
+    """The scores of all interactions by each model, which is fitted without the fold of the interaction."""
     kept, n_folds = Kept(cache, data, seed), int(fold.max()) + 1
 
     def scores(number: int, name: str) -> dict[str, NDArray]:

@@ -1,4 +1,6 @@
-"""What short trainings find hard: each interaction is judged by a model that has not seen it, and by one that has."""
+"""Short trainings that show what is hard to fit. Each interaction is scored by a model that has not seen it and by one
+that has.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +36,19 @@ MOST_JUDGED = 200_000  # rows on which that is judged
 
 @dataclass(frozen=True)
 class ShortTraining:
-    """A short training: what it thinks of any pair, its best epoch, and losses at the epochs of CURVE (NaN after)."""
+    """A short training: scores of any pair, the best epoch, and losses at the epochs of CURVE (NaN after its end)."""
 
     scores: PairScores
     best_epoch: int
     curve: NDArray[np.float32]  # (epochs of CURVE, interactions that it judges)
 
     def arrays(self) -> dict[str, NDArray]:
-        """What is kept of it."""
+        """The arrays that are saved."""
         return {**self.scores.arrays(), "curve": self.curve, "best_epoch": np.array(self.best_epoch)}
 
     @classmethod
     def of(cls, arrays: dict[str, NDArray]) -> ShortTraining:
-        """A run that was kept."""
+        """A training from its saved arrays."""
         parts = dict(arrays)
         curve, best_epoch = parts.pop("curve"), int(parts.pop("best_epoch"))
         return cls(PairScores(**parts), best_epoch, curve)
@@ -54,14 +56,14 @@ class ShortTraining:
 
 @dataclass(frozen=True)
 class Dynamics:
-    """The trainings of an audit. `fold` says by which of them an interaction was not seen."""
+    """The short trainings of an audit. `fold` says which training has not seen an interaction."""
 
     fold: NDArray[np.int8]
     folds: list[ShortTraining]
     full: ShortTraining  # trained on everything; its curve is of training losses
 
     def held_out_logits(self, data: Interactions) -> NDArray[np.float32]:
-        """The logit of each interaction from the run that has not seen it."""
+        """The logit of each interaction from the training that has not seen it."""
         logits = np.empty(len(data), np.float32)
         for number, run in enumerate(self.folds):
             rows = np.flatnonzero(self.fold == number)
@@ -69,7 +71,7 @@ class Dynamics:
         return logits
 
     def held_out_curves(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The losses of some interactions over the epochs of CURVE, from the run that has not seen each."""
+        """The losses of some interactions at the epochs of CURVE, from the training that has not seen each."""
         place = np.empty(len(self.fold), np.int64)
         curves = np.empty((len(CURVE), len(rows)), np.float32)
         for number, run in enumerate(self.folds):
@@ -79,7 +81,9 @@ class Dynamics:
         return curves
 
     def mean_held_out_loss(self) -> NDArray[np.float32]:
-        """The mean over the epochs of CURVE up to each run's best, from the run that has not seen the interaction."""
+        """The mean loss at the epochs of CURVE up to the best epoch, from the training that has not seen the
+        interaction.
+        """
         means = np.empty(len(self.fold), np.float32)
         for number, run in enumerate(self.folds):
             kept = max(1, int(np.searchsorted(CURVE, run.best_epoch, side="right")))
@@ -90,7 +94,7 @@ class Dynamics:
 def observe_training(
     data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress = unheard
 ) -> Dynamics:
-    """Train on all but one fold, for each, and on everything; runs found in the folder `cache` are taken from there."""
+    """Train once without each fold, and once on everything; finished trainings in the folder `cache` are reused."""
     fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % FOLDS).astype(np.int8)
     kept = Kept(cache, data, seed)
 
@@ -171,14 +175,14 @@ def _scores(model: GMF) -> PairScores:
 
 
 class Kept:
-    """Arrays that are kept in a folder, so that an audit that was stopped goes on with what comes next."""
+    """Arrays saved in a folder, so that an audit that was stopped can continue."""
 
     def __init__(self, folder: Path | None, data: Interactions, seed: int) -> None:
         self._folder = folder
         self._of = "" if folder is None else f"2 {fingerprint(replace(data, false_positive=None))} {seed}"
 
     def get(self, name: str, make: Callable[[], dict[str, NDArray]]) -> dict[str, NDArray]:
-        """What is kept under a name, if it is of the same data and seed, or else what is made."""
+        """The array saved under a name, if data and seed are the same; otherwise it is computed and saved."""
         if self._folder is None:
             return make()
         path = self._folder / f"{name}.safetensors"

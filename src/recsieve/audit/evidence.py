@@ -1,4 +1,4 @@
-"""What is known of each interaction without any label: popularity, activity, fit with the profile, and losses."""
+"""Evidence that needs no labels: popularity, activity, fit with the profile, and losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOSTLY_POPULARITY = 0.7  # a rank correlation from which a score is called mostl
 
 @dataclass(frozen=True)
 class Evidence:
-    """One value for each interaction; shares are of interactions that are less suspicious, from 0 to 1."""
+    """One value per interaction; shares (0 to 1) are those of less suspicious interactions."""
 
     popularity: NDArray[np.int32]  # users who have the item
     activity: NDArray[np.int32]  # items that the user has
@@ -40,12 +40,12 @@ class Evidence:
     cross_fitted: Mapping[str, Floats] = field(default_factory=dict)  # scores of models that had not seen it
 
     def suspicion(self) -> Floats:
-        """The mean of all shares: no one of them wins on every data set, and the mean is never far behind."""
+        """The mean of all shares. None of them is best on every data set, and the mean is never far behind."""
         shares = [self.unpopular, self.unfitting, self.unexpected]
         return np.mean(shares if self.given is None else [*shares, self.given], axis=0, dtype=np.float32)
 
     def further(self) -> Columns:
-        """What the labels may find useful beside the held-out logit, as normal scores: (interactions, columns)."""
+        """Columns that may help in addition to the held-out logit, as normal scores: (interactions, columns)."""
         shares = [share_below(scores) for scores in self.cross_fitted.values()]
         if self.cross_fitted:
             shares.append(1 - self.unfitting)
@@ -64,7 +64,7 @@ def gather_evidence(
     cross_fitted: Mapping[str, Floats] | None = None,
     given: NDArray | None = None,
 ) -> Evidence:
-    """Compute everything that needs no labels, beside scores of other models and of the user's own."""
+    """Compute all evidence that needs no labels, and add scores of other models and of the user."""
     popularity = data.item_counts()[data.items].astype(np.int32)
     fit, losses = profile_fit(data), dynamics.mean_held_out_loss()
     return Evidence(
@@ -83,10 +83,10 @@ def gather_evidence(
 
 
 def profile_fit(data: Interactions) -> Floats:
-    """The mean cosine similarity of an item with the user's other items, counted over the other users only.
+    """The mean cosine similarity of an item to the user's other items, computed from the other users only.
 
-    Two items are alike if the same people have both. The user's own pairs are taken out of all counts: an item that
-    nobody else has together with theirs fits with 0, and so does the only item of a profile.
+    Two items are similar if the same users have both. The user's own pairs are excluded from all counts: an item that
+    nobody else has together with the user's items gets 0, and so does the only item of a profile.
     """
     by_item = np.argsort(data.items, kind="stable")
     item_offsets = offsets_of(data.item_counts())
@@ -97,10 +97,10 @@ def profile_fit(data: Interactions) -> Floats:
 
 
 def neighbour_noise(data: Interactions, labelled: NDArray[np.int64]) -> Floats:
-    """The noise among the user's labelled items that are like the item, its own label left out.
+    """The noise among the user's labelled similar items, without the item's own label.
 
-    A label counts by the square of the similarity of `profile_fit`, and by how far it is from what is usual for its
-    item; where nothing alike is labelled it is 0.
+    A label is weighted by the square of the similarity in `profile_fit`, and measured relative to the mean of its item.
+    Without similar labelled items the value is 0.
     """
     noise, items = data.is_false_positive[labelled], data.items[labelled]
     counts, sums = np.bincount(items, minlength=data.n_items), np.bincount(items, noise, data.n_items)
@@ -162,12 +162,12 @@ def _fit(offsets, profiles, item_offsets, item_users, rows, fit):
 
 
 def share_below(values: NDArray) -> Floats:
-    """What share of all values is smaller; equal ones count half."""
+    """The share of all values that are smaller; equal ones count half."""
     return ((rankdata(values) - 0.5) / max(1, len(values))).astype(np.float32)
 
 
 def adjusted_for_popularity(scores: NDArray, popularity: NDArray[np.int32]) -> Floats:
-    """The share of interactions with items of similar popularity that have a smaller score."""
+    """The share of interactions with similarly popular items that have a smaller score."""
     groups = np.minimum((share_below(popularity) * SIMILAR).astype(np.int64), SIMILAR - 1)
     adjusted = np.empty(len(scores), np.float32)
     for group in range(SIMILAR):
@@ -177,7 +177,7 @@ def adjusted_for_popularity(scores: NDArray, popularity: NDArray[np.int32]) -> F
 
 
 def popularity_share(scores: NDArray, popularity: NDArray[np.int32]) -> float:
-    """Spearman's correlation of a score with unpopularity: 1 says that the score is nothing else."""
+    """Spearman's correlation of a score with unpopularity; 1 means that the score is only unpopularity."""
     if len(scores) < 2 or np.ptp(scores) == 0 or np.ptp(popularity) == 0:
         return 0.0
     return float(spearmanr(scores, -popularity).statistic)

@@ -1,4 +1,4 @@
-"""The audit from end to end, and the tables that it gives."""
+"""The audit from start to end, and the tables it returns."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def find_noisy_interactions(
     cache: Path | None = None,
     progress: Progress = unheard,
 ) -> Audit:
-    """Rank interactions by how probably they are noise, with reasons.
+    """Rank interactions by how likely they are to be noise, with reasons.
 
-    What `data.false_positive` says of some interactions is learnt from; of those it leaves UNLABELLED, a probability is
-    told if there are labels enough. `scores` are evidence of your own, one a row of `data`, the higher the more
-    probably noise: a model's, or probabilities. `models` are registered ones whose cross-fitted scores are evidence
-    (EASE if none are named), used with labels only. Either kind enters where it helps on labels that it has not seen.
-    With `cache`, a folder, trainings that have ended are not repeated.
+    Labels in `data.false_positive` are used for learning. If there are enough of them, interactions without one
+    (UNLABELLED) get a probability. `scores` are your own evidence, one per row of `data`; a higher score means more
+    likely noise. `models` are the registered models whose cross-fitted scores are used as evidence (EASE by default),
+    only with labels. Both are used only if they help on held-out labels. `cache` is a folder for finished trainings,
+    which are then not repeated.
     """
     for name in models or ():
         MODELS[name]  # says what there is instead, before anything is trained

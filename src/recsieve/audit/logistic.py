@@ -1,7 +1,7 @@
-"""One penalised logistic regression, Platt scaling by it, and how well probabilities are calibrated.
+"""Penalised logistic regression, Platt scaling, and calibration.
 
-Minimised is −Σ log p(label | x·β) + ½·Σ_k precision_k·(β_k − expected_k)²: a coefficient that the labels do not
-determine stays near what was expected of it.
+It minimises −Σ log p(label | x·β) + ½·Σ_k precision_k·(β_k − expected_k)². A coefficient that the labels do not
+determine stays near its expected value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CAUTION = 5.0  # precision with which the slope is thought to be 1 before any la
 
 
 class Prior(NamedTuple):
-    """What is thought of each coefficient before any label is seen."""
+    """The expected value and the precision of each coefficient before any label is seen."""
 
     expected: Floats
     precision: Floats
@@ -34,7 +34,8 @@ def newton_step(
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """The step towards the minimum, and the covariance of the coefficients by Laplace's approximation.
 
-    `precise` are single-precision columns in double precision: to convert them takes longer than all that follows.
+    `precise` holds float32 columns converted to float64, because converting them takes longer than everything else
+    here.
     """
     precise = columns if precise is None else precise
     probability = expit(precise @ coefficients + offset)
@@ -69,20 +70,20 @@ class PlattScaling:
 def platt_scaling(
     logits: NDArray, noise: NDArray[np.bool_], slope: float = 1.0, precision: float = 1.0
 ) -> PlattScaling:
-    """The scaling under which the labels are most likely; what they do not determine stays near the given slope."""
+    """The scaling with the largest likelihood; what the labels do not determine stays near the given slope."""
     columns = np.stack([logits, np.ones(len(logits))], axis=1).astype(np.float64)
     prior = Prior(np.array([slope, 0.0]), np.array([precision, 1e-3]))
     return PlattScaling(*map(float, fit_logistic(columns, noise, prior)))
 
 
 def calibrate(logits: NDArray, noise: NDArray[np.bool_]) -> PlattScaling:
-    """The scaling that makes out-of-fold logits mean what they say, without turning their order round."""
+    """The scaling that calibrates out-of-fold logits without reversing their order."""
     scaling = platt_scaling(logits, noise, precision=CAUTION)
     return scaling if scaling.slope >= LEAST_SLOPE else platt_scaling(logits, noise, LEAST_SLOPE, precision=1e6)
 
 
 def calibration(probability: NDArray, noise: NDArray[np.bool_]) -> dict[str, Any]:
-    """Brier score, expected calibration error and reliability curve over bins of equally many interactions."""
+    """Brier score, expected calibration error and reliability curve, over bins with equal numbers of interactions."""
     order = np.argsort(probability, kind="stable")
     bins = [rows for rows in np.array_split(order, BINS) if len(rows)]
     curve = [

@@ -1,4 +1,6 @@
-"""A logistic model of noise with effects of users and items, each kind as large as the labels say (Laplace EM)."""
+"""A logistic model of noise with effects of users and items, whose variances are estimated from the labels (Laplace
+EM).
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,10 @@ MOST_FOR_SLOPES = 100_000  # labels: the slopes are few, and so many determine t
 
 @dataclass(frozen=True)
 class Design:
-    """What is known of a pair: columns of the user, of the item, and products of two vectors.
+    """The columns for a pair: those of the user, of the item, and products of two vectors.
 
-    Beside it stand columns of the pair's own: the logit of a model that has not seen it, and further evidence. All
-    have about unit variance over the interactions, so that slopes can be compared.
+    In addition, a pair has columns of its own: the logit of a model that has not seen it, and further evidence. All
+    columns have about unit variance over the interactions, so that slopes can be compared.
     """
 
     users: NDArray[np.float32]  # (users, columns)
@@ -47,7 +49,9 @@ class Design:
         return np.concatenate([ones, own, self.users[users], self.items[items], products], axis=1)
 
     def groups(self, n_own: int) -> NDArray[np.int64]:
-        """Which columns share a variance: −1 has none (the intercept); first columns are single facts, not vectors."""
+        """Which columns share a variance: −1 is none (the intercept). The first columns are single features, not
+        vectors.
+        """
         users, items = self.users.shape[1], self.items.shape[1]
         return np.array(
             [-1, *[0] * n_own, 0, *[1] * (users - 1), 0, *[2] * (items - 1), *[3] * self.user_factors.shape[1]],
@@ -55,13 +59,13 @@ class Design:
         )
 
     def expected_slopes(self, n_own: int) -> Floats:
-        """What slopes are thought to be before any label is seen."""
+        """The slopes expected before any label is seen."""
         slopes = np.zeros(len(self.groups(n_own)))
         slopes[[1, 1 + n_own + self.users.shape[1]]] = LEANING
         return slopes
 
     def scores(self, slopes: Floats) -> PairScores:
-        """What the columns contribute for any pair, without those of its own."""
+        """The contribution of the columns for any pair, without the pair's own columns."""
         users, items, products = self.users.shape[1], self.items.shape[1], self.user_factors.shape[1]
         of_users, of_items, of_products = np.split(slopes[-users - items - products :], [users, users + items])
         return PairScores(
@@ -74,7 +78,7 @@ class Design:
 
 @dataclass(frozen=True)
 class MixedModel:
-    """The fitted effects; `fixed` is what the design contributes, `slopes` those of a pair's own columns."""
+    """The fitted effects; `fixed` is the contribution of the design, `slopes` are those of a pair's own columns."""
 
     fixed: PairScores
     slopes: Floats
@@ -84,7 +88,7 @@ class MixedModel:
 
     @property
     def scores(self) -> PairScores:
-        """The logit of noise for any pair, without what its own columns contribute."""
+        """The logit of noise of any pair, without the contribution of its own columns."""
         return PairScores(
             self.fixed.users + self.user_effects.astype(np.float32),
             self.fixed.items + self.item_effects.astype(np.float32),
@@ -104,7 +108,7 @@ def fit_mixed_model(
     own: Columns,
     noise: NDArray[np.bool_],
 ) -> MixedModel:
-    """Fit by Newton's steps on slopes, user effects and item effects in turn, and the variances after each."""
+    """Fit slopes, user effects and item effects in turn by Newton's method, and update the variances after each."""
     target = noise.astype(np.float64)
     slopes = _Slopes(design, users, items, own, target)
     of_users, of_items = _Effects(users, len(design.users)), _Effects(items, len(design.items))

@@ -1,4 +1,4 @@
-"""From a few labels to the probability of noise of every interaction: fitted, cross-validated, and calibrated."""
+"""From a few labels to the noise probability of every interaction: fitting, cross-validation, calibration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = NDArray[np.int64]
 
 
 class Fit(NamedTuple):
-    """The logit of noise of an interaction: the score of its pair, and slopes times columns of its own."""
+    """The logit of noise of an interaction: the score of its pair, plus slopes times its own columns."""
 
     scores: PairScores
     slopes: Floats
@@ -38,7 +38,9 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Labelled:
-    """What the labels teach: a logit for every interaction, for labelled ones from a fit without their label."""
+    """What is learned from the labels: a logit for every interaction. For labelled ones it comes from a fit without
+    their label.
+    """
 
     method: str  # STRONG, MODEL or POPULARITY
     logits: Floats
@@ -53,12 +55,12 @@ class Labelled:
 
 
 def labels_of(data: Interactions) -> NDArray[np.int8]:
-    """The flags of all interactions, UNLABELLED where there is none."""
+    """The labels of all interactions; UNLABELLED if there is none."""
     return np.full(len(data), UNLABELLED, np.int8) if data.false_positive is None else data.false_positive
 
 
 def enough_labels(data: Interactions) -> bool:
-    """Whether there are enough labels of both kinds to learn from and to judge what was learnt."""
+    """Whether there are enough labels of both kinds to learn from and to test on."""
     noise, known = data.is_false_positive.sum(), (labels_of(data) != UNLABELLED).sum()
     return bool(min(noise, known - noise) >= FEWEST)
 
@@ -66,7 +68,7 @@ def enough_labels(data: Interactions) -> bool:
 def learn_from_labels(
     data: Interactions, dynamics: Dynamics, evidence: Evidence, *, seed: int, report: Callable[[float], None]
 ) -> Labelled:
-    """Fit the mixed model with the evidence that cross-validation on the labels supports, or popularity alone."""
+    """Fit the mixed model with the evidence that cross-validation supports, or fall back to popularity."""
     held_out, further = _Standard.of(evidence.held_out_logit), evidence.further()
     own = np.concatenate([held_out(evidence.held_out_logit)[:, None], further], axis=1)
     learner = _NoiseLearner(data, own, make_design(data, dynamics))
@@ -104,7 +106,7 @@ def _pair_noise(fit: Fit, scaling: PlattScaling, dynamics: Dynamics, held_out: _
 
 
 def make_design(data: Interactions, dynamics: Dynamics) -> Design:
-    """Popularity, activity and the vectors of the run on everything, as columns of a regression."""
+    """Popularity, activity and the vectors of the training on everything, as columns of a regression."""
     vectors = dynamics.full.scores
     activity, popularity = np.log1p(data.user_counts())[:, None], np.log1p(data.item_counts())[:, None]
     some = np.random.default_rng(0).permutation(len(data))[:SAMPLE]

@@ -1,4 +1,4 @@
-"""Scores and probabilities of any pair of a user and an item, also one that was never observed."""
+"""Scores and probabilities of any pair of user and item, observed or not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PairScores:
     item_factors: Vector  # (items, factors)
 
     def of(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Vector:
-        """The score of each pair, without a copy of the vectors for each."""
+        """The score of each pair, without copying vectors for each."""
         scores = np.empty(len(users), np.float32)
         _score(users, items, self.users, self.items, self.user_factors, self.item_factors, scores)
         return scores
@@ -36,7 +36,7 @@ class PairScores:
         return product
 
     def scaled(self, slope: float, intercept: float = 0.0) -> PairScores:
-        """Each score times the slope, plus the intercept."""
+        """Each score times the slope plus the intercept."""
         return PairScores(
             (slope * self.users + intercept).astype(np.float32),
             (slope * self.items).astype(np.float32),
@@ -45,12 +45,12 @@ class PairScores:
         )
 
     def arrays(self) -> dict[str, Vector]:
-        """The parts by name, as they are saved."""
+        """The parts by name, as saved."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def add_scores(parts: Sequence[PairScores]) -> PairScores:
-    """The sum of several scores as one: the vectors stand side by side."""
+    """The sum of several scores as one, with the vectors concatenated."""
     return PairScores(
         np.sum([part.users for part in parts], axis=0, dtype=np.float32),
         np.sum([part.items for part in parts], axis=0, dtype=np.float32),
@@ -61,7 +61,7 @@ def add_scores(parts: Sequence[PairScores]) -> PairScores:
 
 @dataclass(frozen=True)
 class PairNoise:
-    """Probabilities by codes of users and items, from logits that are a sum and a product of vectors."""
+    """Noise probabilities for user and item codes, from logits that are a sum plus a product of vectors."""
 
     logits: PairScores
 
@@ -70,7 +70,7 @@ class PairNoise:
         return expit(self.logits.of(users, items))
 
     def log_clean(self, users: NDArray[np.int32]) -> Vector:
-        """log(1 − P) of all items for a block of users, to be added to scores when ranking: (n,) -> (n, items)."""
+        """log(1 − P) of all items for a block of users, to add to scores in ranking: (n,) -> (n, items)."""
         return -np.logaddexp(np.float32(0), self.logits.of_all_items(users))
 
 

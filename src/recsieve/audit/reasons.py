@@ -1,4 +1,4 @@
-"""Why an interaction is suspected, in words."""
+"""Reasons why an interaction is suspicious, in words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LIKELY = {
 
 
 def reasons_without_labels(evidence: Evidence) -> pl.Series:
-    """Up to two of: a score of one's own, no fit with the profile, not expected, a rare item; the strongest first."""
+    """Up to two of: your own score, no fit with the profile, unexpected, a rare item; the strongest first."""
     in_profile = np.where(evidence.activity >= LONG_PROFILE, evidence.unfitting_in_profile, 0)
     strengths = {
         "in profile": in_profile,
@@ -61,10 +61,10 @@ def reasons_without_labels(evidence: Evidence) -> pl.Series:
 def reasons_with_labels(
     evidence: Evidence, parts: Mapping[str, NDArray[np.float32]], counts: pl.DataFrame, overall: float
 ) -> pl.Series:
-    """Up to two of what raises the probability: the item, the user, how the two fit; the strongest first.
+    """Up to two reasons that raise the probability: the item, the user, the fit of the two; the strongest first.
 
-    `parts` are contributions to the logit, `counts` the labels of each interaction's item and user without its own,
-    and `overall` is the share of all labels that are noise.
+    `parts` are contributions to the logit, `counts` the labels of each interaction's item and user without its own, and
+    `overall` is the share of noise among all labels.
     """
     frame = pl.concat([_frame(evidence), counts], how="horizontal")
     stands_out = pl.max_horizontal("unexpected", "unfitting") >= STANDS_OUT

@@ -1,6 +1,6 @@
-"""The result of an audit: a ranked table, a summary, cleaned data and weights, and the folder that holds them.
+"""The result of an audit: a ranked table, a summary, cleaned data and weights, and the folder they are saved in.
 
-Nothing in the folder is pickled or executed: one from an untrusted source is safe to open.
+Nothing in the folder is pickled or executed, so a folder from an untrusted source is safe to open.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ TRAININGS = "trainings"  # a folder with those that have ended
 class Audit:
     """Which interactions are probably noise, and why.
 
-    `scores` and `probability` are in the order of `data` (the interactions given, repeated pairs made one); `table`
-    holds the same with reasons and evidence, the most suspicious first. Without labels there is no probability.
+    `scores` and `probability` are in the order of `data` (the given interactions, with repeated pairs merged). `table`
+    has the same with reasons and evidence, the most suspicious first. Without labels there is no probability.
     """
 
     data: Interactions
@@ -49,13 +49,13 @@ class Audit:
     checks: dict[str, pl.DataFrame] = field(default_factory=dict)  # beside noise: what else stands out, by check
 
     def weights(self) -> NDArray[np.float32]:
-        """1 − P of each interaction of `data`, for any training that takes weights."""
+        """1 − P of each interaction in `data`, for any training that takes weights."""
         return 1 - self._probability("weights are 1 − P")
 
     def clean(self, *, share: float | None = None, threshold: float | None = None) -> Interactions:
-        """`data` without the share that is most probably noise, or without what is so with at least a probability.
+        """`data` without the most suspicious share, or without interactions of at least a given probability of noise.
 
-        What is known to be noise is left out in any case, and counts in the share; what is known to be none stays.
+        Known noise is always left out and counts towards the share; known clean interactions always stay.
         """
         if (share is None) == (threshold is None):
             raise ConfigError("give a share of the interactions to remove, or a threshold for the probability.")
@@ -79,7 +79,7 @@ class Audit:
         return self.probability
 
     def save(self, folder: Path | str) -> None:
-        """Write the result files, audit.json last: where it stands, the others are whole."""
+        """Write the result files, audit.json last: if it exists, the others are complete."""
         _write(self, Path(folder))
 
     def export(
@@ -92,10 +92,11 @@ class Audit:
         escape_formulas: bool = False,
         rows_of: Callable[[Interactions], pl.DataFrame] = Interactions.to_frame,
     ) -> list[Path]:
-        """Write the cleaned data, and weights if there are probabilities, as Parquet or also as CSV with the list.
+        """Write the cleaned data, and weights if there are probabilities, as Parquet; optionally also as CSV, with the
+        list.
 
-        `escape_formulas` is for CSV that a spreadsheet opens: see `without_formulas`. `rows_of` gives
-        the rows to write for the interactions that stay, such as those of the log they were read from.
+        `escape_formulas` is for CSV files that are opened in a spreadsheet (see `without_formulas`). `rows_of` returns
+        the rows to write for the interactions that stay, for instance those of the original log.
         """
         frames = {"cleaned": rows_of(self.clean(share=share, threshold=threshold))}
         if self.probability is not None:
@@ -110,7 +111,7 @@ class Audit:
 
     @classmethod
     def load(cls, folder: Path | str) -> Audit:
-        """Read back what `save` wrote."""
+        """Load an audit written by `save`."""
         return _read(Path(folder))
 
 
@@ -121,7 +122,7 @@ def _check(name: str, value: float | None) -> float:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a place that holds something else than an audit."""
+    """Refuse a folder that contains something other than an audit."""
     if folder.is_file():
         raise RunError(f"{folder} is a file, but an audit is a folder: give another name with --out.")
     begun = any((folder / name).exists() for name in (SUMMARY, TABLE, TRAININGS))

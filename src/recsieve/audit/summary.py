@@ -1,4 +1,4 @@
-"""What an audit found, in numbers and in sentences, as it stands in audit.json."""
+"""What an audit found, in numbers and sentences, as written to audit.json."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_AT_RANDOM = 0.2  # a difference of means in deviations, from which labels ar
 def summarise(
     data: Interactions, evidence: Evidence, scores: NDArray[np.float32], labelled: Labelled | None
 ) -> dict[str, Any]:
-    """Everything that the page shows first, with the notes that a reader must see at the top."""
+    """The summary, with the notes that a reader must see first."""
     flags = labels_of(data)
     known = flags != UNLABELLED
     facts: dict[str, Any] = {
@@ -60,9 +60,9 @@ def _noise_share(data: Interactions, labelled: Labelled | None) -> dict[str, flo
 def noise_share(noise: NDArray[np.bool_], expected: NDArray, n: int, mean_of_rest: float | None) -> dict[str, float]:
     """Estimate the share of noise among n interactions, with an interval, from labels of a random part.
 
-    The labelled ones count as they are; the rest as the model expects, corrected by how far it was off where it is
-    known (the difference estimator: right on average however bad the model). `expected` are probabilities of the
-    labelled ones from fits without their label, `mean_of_rest` the mean probability of the others.
+    Labelled interactions count as they are. The others count as the model predicts, corrected by its error on the
+    labelled ones (the difference estimator, which is unbiased however bad the model is). `expected` are probabilities
+    of the labelled ones from fits without their label; `mean_of_rest` is the mean probability of the others.
     """
     known, total = len(noise), float(noise.sum())
     rest = n - known

@@ -1,4 +1,4 @@
-"""Choosing on validation among models, noise weights, ranking offsets and blends: what `auto` does."""
+"""`auto`: the choice of a model, noise weights, ranking offsets and blends on validation data."""
 
 from recsieve.auto.candidates import Candidate, Spec
 from recsieve.auto.choice import Choice

@@ -1,4 +1,4 @@
-"""What `auto` may choose: a model to fit, and a ranking made of one or several fitted ones."""
+"""What `auto` can choose: a model to fit, and a ranking from one or several fitted models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLES = {"truncated": "T", "reweighted": "R"}
 
 @dataclass(frozen=True)
 class Spec:
-    """One model to fit: its options, its strategy, and whether interactions count by 1 − P."""
+    """A model to fit: its options, its strategy, and whether interactions are weighted by 1 − P."""
 
     model: str
     model_options: Mapping[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Spec:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is done about noise."""
+        """Whether it does nothing about noise."""
         return self.denoiser == "keep-all" and not self.weighted
 
     @property
@@ -45,7 +45,7 @@ class Spec:
         return f"{self.model}-{sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:10]}"
 
     def settings(self) -> dict[str, Any]:
-        """The settings that say so."""
+        """The corresponding settings."""
         return {
             "model": self.model,
             "model_options": dict(self.model_options),
@@ -71,7 +71,7 @@ class Candidate:
 
     @property
     def plain(self) -> bool:
-        """Whether it is one model and nothing else."""
+        """Whether it is a single model without denoising and offsets."""
         return len(self.specs) == 1 and self.specs[0].plain and not self.c and not self.gamma
 
     @property
@@ -90,7 +90,7 @@ class Candidate:
         return " + ".join(parts) + offset
 
     def without_denoising(self) -> Candidate:
-        """The same without what it does about noise."""
+        """The same candidate without its denoising."""
         return Candidate(tuple(spec.without_denoising() for spec in self.specs), self.weights, 0.0, self.gamma)
 
     def as_dict(self) -> dict[str, Any]:

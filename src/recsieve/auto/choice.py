@@ -1,4 +1,4 @@
-"""The decision: something else than the best plain model only where it is convincingly better on validation."""
+"""The decision: the best plain model, unless something else is convincingly better on validation data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLIPS = 2000
 
 @dataclass(frozen=True)
 class RatedCandidate:
-    """A candidate, and how it did on validation against the best plain model."""
+    """A candidate and its validation result, compared with the best plain model."""
 
     candidate: Candidate
     score: float
@@ -39,7 +39,7 @@ class RatedCandidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, why, and all that there was to choose among, the best first."""
+    """What was chosen, why, and all candidates, the best first."""
 
     chosen: RatedCandidate
     plain: RatedCandidate  # the best plain model
@@ -55,7 +55,7 @@ class Choice:
     candidates: tuple[RatedCandidate, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """What metrics.json holds."""
+        """The contents of metrics.json."""
         return asdict(self) | {
             "chosen": _described(self.chosen),
             "plain": _described(self.plain),
@@ -65,7 +65,7 @@ class Choice:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Choice:
-        """What metrics.json held."""
+        """A choice from the contents of metrics.json."""
         read = {name: _read(values[name]) for name in ("chosen", "plain")}
         without = values["without_denoising"]
         return cls(
@@ -88,18 +88,18 @@ def _read(values: Mapping[str, Any]) -> RatedCandidate:
 
 
 def best_plain(values: Values) -> str:
-    """The name of the best plain model; of popularity only where there is nothing else."""
+    """The name of the best plain model; popularity only if there is nothing else."""
     plain = {name: score_of(of_users) for name, (one, of_users) in values.items() if one.plain}
     return max(plain, key=lambda name: plain[name])
 
 
 def score_of(of_users: NDArray[np.float64]) -> float:
-    """The mean NDCG of users, given by halves."""
+    """The mean NDCG over users, given as two halves."""
     return float(of_users.sum(axis=1).mean())
 
 
 def rate(values: Values, seed: int = 0) -> tuple[RatedCandidate, ...]:
-    """Hold every candidate against the best plain model, user by user; the best first."""
+    """Compare every candidate with the best plain model, user by user; the best first."""
     plain = values[best_plain(values)][1]
     differences = np.stack([(of_users - plain).sum(axis=1) for _, of_users in values.values()], axis=1)
     p_values = better_by_chance(differences, seed)  # of (users, candidates)
@@ -112,7 +112,7 @@ def rate(values: Values, seed: int = 0) -> tuple[RatedCandidate, ...]:
 def rate_one(
     one: Candidate, of_users: NDArray[np.float64], plain: NDArray[np.float64], p_value: float
 ) -> RatedCandidate:
-    """Hold one candidate against the best plain model."""
+    """Compare one candidate with the best plain model."""
     base = score_of(plain) or math.inf  # where the best finds nothing, nothing can be said in shares of it
     halves = of_users - plain
     whole, root = halves.sum(axis=1), math.sqrt(max(len(plain), 1))
@@ -123,10 +123,11 @@ def rate_one(
 
 
 def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
-    """How often the best of all candidates would look at least so much better if none were (Westfall and Young, 1993).
+    """How often the best of all candidates would look at least this much better if none were (Westfall and Young,
+    1993).
 
-    Under that, the sign of a user's differences is as likely to be the other: they are flipped, for all candidates
-    alike, and the largest mean in standard errors counted. Candidates that are much the same are so counted as one.
+    If none is better, the sign of a user's differences is random. So the signs are flipped, in the same way for all
+    candidates, and the largest standardised mean is compared. Candidates that are nearly the same then count as one.
     """
     errors = differences.std(axis=0) / math.sqrt(max(len(differences), 1))
     scaled = np.divide(differences, errors, out=np.zeros_like(differences), where=errors > 1e-12) / len(differences)
@@ -136,7 +137,7 @@ def better_by_chance(differences: NDArray[np.float64], seed: int = 0) -> NDArray
 
 
 def pick(rated: tuple[RatedCandidate, ...], criterion: str, *, labelled: bool) -> tuple[RatedCandidate, str]:
-    """The best of those that are convincingly better than the best plain model, or that, and why."""
+    """The best candidate that is convincingly better than the best plain model, or else that model, and why."""
     plain = max((one for one in rated if one.candidate.plain), key=lambda one: one.score)
     convincing = [one for one in rated if one.p_value < LEVEL and (labelled or _sure_without_labels(one))]
     best = (convincing or list(rated))[0]

@@ -1,4 +1,4 @@
-"""What the chosen models are fitted on, stage by stage: the training part, validation too, and the whole log."""
+"""The data on which the chosen models are fitted: the training part, then with validation, then the whole log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Trust = Mapping[str, NDArray[np.float32]]  # 1 − P of the interactions of each
 
 
 def trust_of(split: Split, noise: NoiseEstimate) -> dict[str, NDArray[np.float32]]:
-    """1 − P of every interaction: as the audit of the training part has it, and by the same model elsewhere."""
+    """1 − P of every interaction: from the audit for the training part, and from the same model elsewhere."""
     trust = {"train": (1 - noise.observed).astype(np.float32)}
     for name in PARTS["all"][1:]:
         part = getattr(split, name)

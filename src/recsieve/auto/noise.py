@@ -1,4 +1,4 @@
-"""What may be known of noise: a share of the labels, and the probability that they give everything else."""
+"""What `auto` knows about noise: a share of the labels, and the probabilities estimated from them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LEARNING = 1e-4  # seconds a label, over all cross-validation
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """The probability of being noise, P: of each training interaction, and of any pair."""
+    """P, the probability of noise: of each training interaction, and of any pair."""
 
     observed: NDArray[np.floating]
     pairs: PairNoise
 
 
 def visible(split: Split, share: float, seed: int) -> Split:
-    """The split with only a random share of the labels of its training and validation part."""
+    """The split with a random share of the labels of its training and validation part."""
     rng = np.random.default_rng([seed, 0x1ABE1])
     return replace(
         split, train=_with_labels(split.train, share, rng), validation=_with_labels(split.validation, share, rng)
@@ -47,7 +47,7 @@ def _with_labels(part: Interactions, share: float, rng: np.random.Generator) -> 
 
 
 def by_popularity(train: Interactions, estimate: NoiseEstimate) -> NoiseEstimate:
-    """The same probabilities handed out by popularity alone, the largest to the least popular items: a control."""
+    """A control: the same probabilities, assigned by unpopularity, the largest to the least popular items."""
     counts = train.item_counts()
     order = np.argsort(-counts[train.items], kind="stable")  # the most popular first
     observed = np.empty(len(train))
@@ -66,7 +66,7 @@ def logit_tensors(noise: PairNoise) -> dict[str, Tensor]:
 
 
 def noise_seconds(train: Interactions) -> float:
-    """About how long it takes to learn what is noise: three trainings on two thirds, one on everything, and labels."""
+    """About how long it takes to estimate noise: three trainings on two thirds, one on everything, and the labels."""
     trainings = 3 * 10 * STEP * 2 * len(train)  # of about 10 epochs each, with a negative for each interaction
     labels = int((labels_of(train) != UNLABELLED).sum())
     return trainings + LEARNING * min(labels, MOST_FOR_SLOPES)
@@ -75,7 +75,7 @@ def noise_seconds(train: Interactions) -> float:
 def estimate_noise(
     train: Interactions, seed: int, *, control: bool, cache: Path | None
 ) -> tuple[NoiseEstimate | None, str]:
-    """P from the labels that there are, or None where they are too few, and what it rests on."""
+    """P, estimated from the labels, or None if there are too few, and a sentence about it."""
     known = labels_of(train) != UNLABELLED
     if not enough_labels(train):
         return None, f"{known.sum():,} labels are too few to estimate P, the probability of noise."
@@ -83,7 +83,7 @@ def estimate_noise(
     found = learn_from_labels(train, dynamics, gather_evidence(train, dynamics), seed=seed, report=lambda part: None)
     estimate = NoiseEstimate(found.probability, found.pairs)
     by = "a mixed model" if found.method == MODEL else "popularity, because nothing else was better on these labels"
-    about = f"P is estimated from {known.sum():,} labels by {by}"
+    about = f"P, the probability that an interaction is noise, is estimated from {known.sum():,} labels by {by}"
     if control:
         return by_popularity(train, estimate), f"{about}, and then assigned by unpopularity (the control)."
     return estimate, f"{about}."

@@ -1,4 +1,4 @@
-"""The plan of a choice: which models are fitted, in which order, written down before the first of them."""
+"""The plan of a search: which models are fitted, in which order. It is saved before the first fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEARCH_SHARE = 0.6  # of the budget; the rest is for offsets, blends and refits
 
 @dataclass(frozen=True)
 class Planned:
-    """A model to fit, and about how long that takes."""
+    """A model to fit, and about how long it takes."""
 
     spec: Spec
     seconds: float
@@ -29,7 +29,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a choice will do, in order; time decides only how far it gets."""
+    """Everything that a search will do, in order; time only decides how far it gets."""
 
     budget: float  # seconds
     trials: int | None
@@ -40,7 +40,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> Plan:
-        """The plan of a run that was begun."""
+        """The plan of a search that was started."""
         with reading(path, advice="start again in another folder"):
             values = json.loads(path.read_text(encoding="utf-8"))
             fits = tuple(Planned(Spec(**one["spec"]), float(one["seconds"])) for one in values["fits"])
@@ -51,9 +51,9 @@ def make_plan(
     train: Interactions, budget: float, trials: int | None, models: Sequence[str], training: Mapping[str, Any],
     options: Mapping[str, Any] | None = None,
 ) -> Plan:  # fmt: skip
-    """The models to fit, the most promising first, as many as the budget allows; at least one.
+    """The models to fit, the most promising first, as many as the budget allows, but at least one.
 
-    `training` and `options` are what was asked for of gradient descent and of a model that was named.
+    `training` and `options` are the given settings of gradient descent, and of a model that was named.
     """
     rounds: list[list[Spec]] = []  # of all models the defaults first, then the next
     for name in models or _usual_models(train):
@@ -75,7 +75,7 @@ def make_plan(
 
 
 def specs_of(name: str, train: Interactions, training: Mapping[str, Any], given: Mapping[str, Any]) -> list[Spec]:
-    """The few ways in which a model is tried, its defaults first; options that were given are in all of them."""
+    """The few settings to try for a model, the defaults first; given options are in all of them."""
     model = MODELS[name]
     options = model.grid(train) if hasattr(model, "grid") else [{}]
     usual = {} if fits_itself(name) else {**getattr(model, "suits", {}), **training}
@@ -90,6 +90,6 @@ def _usual_models(train: Interactions) -> list[str]:
 
 
 def cost(spec: Spec, train: Interactions) -> float:
-    """About how many seconds a model takes to fit and to be judged; one that says nothing, as long as neighbours."""
+    """About how many seconds a model takes to fit and score; if it does not say, as long as item neighbours."""
     estimate = getattr(MODELS[spec.model], "seconds", ItemKNN.seconds)
     return float(estimate(train, spec.training))

@@ -1,4 +1,4 @@
-"""What a ranking is worth on validation data, user by user, with every offset and blend that it may get."""
+"""Scores candidates on validation data, user by user, with all offsets and blends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MakeScores = Callable[[slice, Tensor], Iterator[tuple[Candidate, Tensor]]]  # of
 
 @dataclass(frozen=True)
 class Scored:
-    """A fitted model, and its scores of all items for every judged user."""
+    """A fitted model and its scores of all items for every validation user."""
 
     spec: Spec
     scorer: Scorer
@@ -46,11 +46,11 @@ class Scored:
 
 
 class CandidateScorer:
-    """Gives each validation user's NDCG, in which a held-out interaction counts by how probably it is no noise.
+    """Computes each validation user's NDCG, with a held-out interaction weighted by the probability that it is clean.
 
-    `truth` has that probability for each row of the validation part: 1 or 0 where a label is known, 1 − P where it is
-    not, and 1 for all where nothing is known, which is the common NDCG. The ideal list is that of all rows, so that a
-    user with doubtful rows has less of a say. Items more popular than the median of the rows are counted apart.
+    `truth` has this probability for each row of the validation part: 1 or 0 if a label is known, 1 − P if not, and 1
+    for all if nothing is known, which gives the usual NDCG. The ideal list uses all rows, so a user with doubtful rows
+    counts less. Items more popular than the median of the rows are counted separately.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class CandidateScorer:
         self._log_popularity = log_popularity(train)
 
     def rank(self, scorer: Scorer) -> NDArray[np.int32]:
-        """The list of each user, which no label changes: (users, k)."""
+        """The list of each user, which does not depend on labels: (users, k)."""
         return rank_items(scorer, self.users, self._k, self._seen)[0]
 
     def could_have_ranked(self, lists: NDArray) -> bool:
-        """Whether lists from a file are of these users, so that they can be judged."""
+        """Whether lists from a file belong to these users."""
         rows, length = lists.shape if lists.ndim == 2 else (-1, 0)
         return lists.dtype == np.int32 and rows == len(self.users) and 1 <= length <= self._k
 
     def score(self, spec: Spec, scorer: Scorer) -> Scored:
-        """Compute once what is ranked again and again."""
+        """Compute the scores that are ranked several times."""
         scores = torch.empty(len(self.users), self._seen.n_items)
 
         def fill(some: slice) -> None:
@@ -88,7 +88,7 @@ class CandidateScorer:
         return Scored(spec, scorer, scores)
 
     def offsets(self, scored: Scored, noise: Offset | None) -> Values:
-        """One model under every offset; `noise` is an offset of log(1 − P), where P is known."""
+        """One model with every offset; `noise` is an offset of log(1 − P), if P is known."""
         offsets = [(c, gamma) for c in (C if noise else C[:1]) for gamma in GAMMA]
 
         def make(some: slice, users: Tensor) -> Iterator[tuple[Candidate, Tensor]]:
@@ -103,7 +103,7 @@ class CandidateScorer:
         return self._values(make)
 
     def blends(self, scored: Sequence[Scored], noise: Offset | None, offset: tuple[float, float]) -> Values:
-        """Two or three models in one ranking, as they are and with an offset."""
+        """Two or three models in one ranking, with and without an offset."""
         c, gamma = offset
 
         def make(some: slice, users: Tensor) -> Iterator[tuple[Candidate, Tensor]]:
@@ -155,12 +155,12 @@ def mixtures(n: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
 
 
 def log_popularity(train: Interactions) -> Tensor:
-    """The log of each item's number of training interactions, and one."""
+    """The log of each item's number of training interactions plus one."""
     return torch.from_numpy(np.log1p(train.item_counts()).astype(np.float32))
 
 
 def truth_of(validation: Interactions, noise: NDArray[np.floating] | None) -> NDArray[np.float64]:
-    """How probably each held-out interaction is no noise: by its label, else by P, else surely."""
+    """The probability that each held-out interaction is clean: by its label, else by P, else 1."""
     truth = np.ones(len(validation)) if noise is None else 1 - noise.astype(np.float64)
     if validation.false_positive is None:
         return truth

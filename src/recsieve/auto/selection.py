@@ -1,4 +1,4 @@
-"""Model selection: fit what the plan says, judge it on validation, add offsets and blends, and choose."""
+"""Model selection: fit the planned models, score them on validation data, add offsets and blends, and choose."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHORTLIST = 3  # models that get offsets and are blended
 
 
 class Begin(Protocol):
-    """Tells what is begun."""
+    """Reports what has started."""
 
     def __call__(self, name: str, last: bool = False) -> None: ...
 
@@ -55,7 +55,7 @@ Refit = Callable[[Spec, Interactions, float, Stage], Scorer]  # for so many epoc
 
 @dataclass(frozen=True)
 class Selection:
-    """The choice, and what it takes to fit it again on more data."""
+    """The choice, and what is needed to fit it again on more data."""
 
     choice: Choice
     split: Split
@@ -63,7 +63,7 @@ class Selection:
     trust: Trust | None  # where a chosen model counts interactions by it
 
     def scorer(self, stage: Stage, refit: Refit, candidate: Candidate | None = None) -> Blend:
-        """What was chosen, or another candidate without noise weights, fitted on the data of a stage."""
+        """The choice, or another candidate without noise weights, fitted on the data of a stage."""
         one, epochs = candidate or self.choice.chosen.candidate, self.choice.epochs
         parts = [
             refit(spec, stage_data(self.split, stage, self.trust if spec.weighted else None), epochs[spec.slug], stage)
@@ -80,7 +80,7 @@ class Selection:
 
 
 class Search:
-    """Fits and judges candidates; results that are in the folder already are taken from there."""
+    """Fits and scores candidates; results that are already in the folder are reused."""
 
     def __init__(
         self, split: Split, options: AutoOptions, k: int, seed: int, fit: Fit,
@@ -96,7 +96,7 @@ class Search:
         self._stopped = False
 
     def run(self, plan: Plan) -> Selection:
-        """Follow the plan as far as time allows, and choose; Ctrl-C ends the search with the best so far."""
+        """Follow the plan as far as time allows, and choose. Ctrl-C ends the search with the best so far."""
         denoised = MOST_DENOISED if self._split.train.has_flags else 0
         begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags + denoised)
         noise, evidence = self._look_for_noise(begin, plan)
@@ -110,7 +110,7 @@ class Search:
                 self._try(planned.spec, candidate_scorer, trust)
             self._try_denoised(plan, candidate_scorer, trust, begin)
         tried = len(self._epochs)
-        begin("offsets and blends", last=True)
+        begin("offsets, blends and the final fit", last=True)
         log_true = None if noise is None else Offset(torch.zeros(self._split.train.n_items), logit_tensors(noise.pairs))
         with self._interruptible():
             self._try_rankings(candidate_scorer, trust, log_true)
@@ -248,7 +248,7 @@ class Search:
         return rate_one(one, of_users, plain, p_value=1.0)
 
     def again(self) -> Selection | None:
-        """The choice that was made before this run was stopped, if it had come so far."""
+        """The choice made before this run was stopped, if there was one."""
         path = None if self._folder is None else self._folder / "choice.json"
         if path is None or not path.exists():
             return None

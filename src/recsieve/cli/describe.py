@@ -57,12 +57,19 @@ def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
 
     rows = [(c.name, c.holds, c.distinct, ", ".join(c.examples), c.role) for c in proposal.columns]
     show(rows_table(("column", "type", "distinct", "examples", "used as"), rows, "columns (first rows)"))
-    show(rows_table(("", str(data)), [(name.replace("_", " "), value) for name, value in facts.items()]))
+    show(rows_table(("", str(data)), [(name.replace("_", " "), _shown(name, value)) for name, value in facts.items()]))
     say(*proposal.reasons, bullet=True)
 
 
+def _shown(name: str, value: float | None) -> Any:
+    """A fact as people read it: shares in percent, means to one decimal."""
+    if value is None or isinstance(value, int):
+        return value
+    return f"{100 * value:.2f} %" if name in ("density", "false_positive_share") else f"{value:,.1f}"
+
+
 def _command(data: Path, options: Mapping[str, Any], k_core: int) -> list[str]:
-    """The words of a training with these options, an option and its value as one."""
+    """The words of a `train` command with these options, an option and its value as one word."""
     words = ["recsieve", "train", _word(str(data))]
     for name in (name for name in COLUMNS if name in options):
         if name == "header":
@@ -73,5 +80,5 @@ def _command(data: Path, options: Mapping[str, Any], k_core: int) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """A word for a shell; text in double quotes where that reads better."""
+    """A word for a shell, in double quotes where that reads better."""
     return f'"{text}"' if "'" in text and not set('"$`\\!') & set(text) else shlex.quote(text)

@@ -1,7 +1,7 @@
 """The options of models, objectives and strategies on the command line: name, type, help.
 
-Their defaults are those of the models, objectives and strategies, which are not imported here, so that `--help` is
-quick. A test holds this table against the registries.
+Their defaults are defined by the models, objectives and strategies. These are not imported here, so that `--help` is
+quick. A test compares this table with the registries.
 """
 
 from typing import Annotated, Any
@@ -75,7 +75,7 @@ MODEL_OPTIONS["option"] = Annotated[
 
 
 def named_options(given: dict[str, Any]) -> dict[str, int | float | str]:
-    """What was given of the above, --option NAME=VALUE among it."""
+    """The options that were given, including --option NAME=VALUE."""
     found = dict(given)
     for text in found.pop("option", []):
         name, equals, value = text.partition("=")

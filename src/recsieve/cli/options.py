@@ -4,12 +4,18 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
 
 from recsieve.memory import limit_memory
+
+# Panels of --help, each with columns as wide as its own options need.
+READING = "Reading the log"
+CHOOSING = "Model and strategy"
+TRAINING = "Training"
+CHOICES = ("model", "models", "denoiser", "strategies", "objective", "budget", "trials", "candidates", "final")
 
 Data = Annotated[
     Path,
@@ -19,38 +25,49 @@ Data = Annotated[
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder written by `train`.")]
-User = Annotated[str | None, typer.Option(help="Column of the user ids. [guessed]")]
-Item = Annotated[str | None, typer.Option(help="Column of the item ids. [guessed]")]
+User = Annotated[str | None, typer.Option(help="Column of the user ids. [guessed]", rich_help_panel=READING)]
+Item = Annotated[str | None, typer.Option(help="Column of the item ids. [guessed]", rich_help_panel=READING)]
 FalsePositive = Annotated[
     str | None,
     typer.Option(
-        help="Rule that marks interactions as noise: 'rating < 3', 'dwell_seconds < 10', 'hours < 1 or returned'."
+        help="Rule that marks interactions as noise: 'rating < 3', 'dwell_seconds < 10', 'hours < 1 or returned'.",
+        rich_help_panel=READING,
     ),
 ]
-Time = Annotated[str | None, typer.Option(help="Column of the timestamps.")]
+Time = Annotated[str | None, typer.Option(help="Column of the timestamps.", rich_help_panel=READING)]
 Weight = Annotated[
     str | None,
     typer.Option(
-        help="Column of interaction weights, or an SQL expression: \"case event when 'purchase' then 3 else 1 end\"."
+        help="Column of interaction weights, or an SQL expression: \"case event when 'purchase' then 3 else 1 end\".",
+        rich_help_panel=READING,
     ),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(help="Which rows of an event log are interactions: \"event in ('purchase')\". [all]"),
+    typer.Option(
+        help="Which rows of an event log are interactions: \"event in ('purchase')\". [all]", rich_help_panel=READING
+    ),
 ]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, e.g. latin-1, cp1252 or utf-16. [utf-8]")]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Encoding of text files, e.g. latin-1, cp1252 or utf-16. [utf-8]", rich_help_panel=READING),
+]
 Query = Annotated[
     str | None,
-    typer.Option(help="A SELECT that reads from a SQLite or DuckDB file. [its only table]"),
+    typer.Option(help="A SELECT that reads from a SQLite or DuckDB file. [its only table]", rich_help_panel=READING),
 ]
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether text files start with column names. [detected]")
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether text files start with column names. [detected]", rich_help_panel=READING
+    ),
 ]
 Repeats = Annotated[
     str | None,
     typer.Option(
         help="When a repeated pair is noise: if any or all of its rows are, by its last row, by the majority; or sum: "
-        "like all, with counts as weights. [any if the rule uses text, else all]"
+        "like all, with counts as weights. [any if the rule uses text, else all]",
+        rich_help_panel=READING,
     ),
 ]
 SplitBy = Annotated[str, typer.Option("--split", help="random (per user, 8:1:1), time or leave-last-out.")]
@@ -86,16 +103,15 @@ Given = dict[str, Any]  # what was given of a group of options, by name
 
 
 def setting_options(settings: type[BaseModel], *left_out: str) -> dict[str, Any]:
-    """An option for each setting that a word can give, with its help and its default in brackets; None is not given."""
-    return {
-        name: Annotated[_plain(field.annotation) | None, _option(name, field)]
-        for name, field in settings.model_fields.items()
-        if field.description and name not in left_out
-    }
+    """An option for each setting with a description, with its help and its default in brackets; None: not given."""
+    fields = {name: of for name, of in settings.model_fields.items() if of.description and name not in left_out}
+    what = [name for name in CHOICES if name in fields]  # before how
+    ordered = dict.fromkeys([*what, *fields])
+    return {name: Annotated[_plain(fields[name].annotation) | None, _option(name, fields[name])] for name in ordered}
 
 
 def _plain(annotation: Any) -> Any:
-    """What a word is turned into: settings may also be None, and say themselves what is too small."""
+    """The type of an option: settings may also be None, and check their own limits."""
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)] if _optional(annotation) else [annotation]
     kind = get_args(kinds[0])[0] if get_origin(kinds[0]) is Annotated else kinds[0]
     return str if get_origin(kind) is list else kind
@@ -109,7 +125,9 @@ def _option(name: str, field: Any) -> Any:
     switch = (f"--{name.replace('_', '-')}",) if field.annotation is bool else ()
     told = field.default is None or field.default is False or field.description.endswith("]")
     shown = "" if told else f" [{_words(field.default)}]"
-    return typer.Option(*switch, help=field.description + shown)
+    named = "NAME" if get_origin(field.annotation) is Literal else None  # the help lists what there is
+    panel = CHOOSING if name in CHOICES else TRAINING
+    return typer.Option(*switch, help=field.description + shown, metavar=named, rich_help_panel=panel)
 
 
 def _words(default: Any) -> str:
@@ -117,12 +135,12 @@ def _words(default: Any) -> str:
 
 
 def names(text: str) -> list[str]:
-    """Words with commas between."""
+    """Words separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def with_options(**groups: dict[str, Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Put groups of options in the place of a command's parameters, each of which gets what was given, by name."""
+    """Replace parameters of a command by groups of options; each gets those that were given, by name."""
 
     def widen(command: Callable[..., None]) -> Callable[..., None]:
         parameters = []
@@ -131,7 +149,7 @@ def with_options(**groups: dict[str, Any]) -> Callable[[Callable[..., None]], Ca
                 parameters.append(parameter.replace(name=name, default=None, annotation=annotation))
             if parameter.name not in groups:
                 parameters.append(parameter)
-        last = parameters[-1]  # whoever reads a log or fits a model may be told how much memory there is for it
+        last = parameters[-1]  # every command that reads a log or fits a model takes a memory limit
         parameters.append(last.replace(name="memory", default=None, annotation=Memory, kind=last.KEYWORD_ONLY))
 
         @wraps(command)

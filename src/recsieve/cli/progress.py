@@ -18,22 +18,22 @@ from recsieve.settings import SELECT_BY
 from recsieve.training import Event
 from recsieve.training.events import advancing
 
-WIDE = 100  # columns of a terminal from which on there is room for everything
-OFTEN = 15.0  # seconds between the lines that are written where there is no terminal
+WIDE = 100  # columns of a terminal that has room for everything
+OFTEN = 15.0  # seconds between lines if there is no terminal
 
 
 @contextmanager
 def show_progress(before: str) -> Iterator[Progress]:
-    """Draw a bar with the time passed and left; until the first report, a line says what is done before.
+    """Draw a bar with the elapsed and the remaining time; until the first report, a line says what `before` says.
 
-    Nothing is left of either. Where there is no terminal, as on a pipe or in CI, a plain line is written now and then.
+    Both are erased at the end. Without a terminal, as on a pipe or in CI, a plain line is written now and then.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(console).show
         return
     bar = Bar(*_columns(wide=console.width >= WIDE), console=console, transient=True, expand=True)
-    task = bar.add_task("", total=None, amount="", note="")
+    task = bar.add_task("", total=None, amount="", note="", even=True)
     with ExitStack() as preparing, ExitStack() as drawing:
         preparing.enter_context(console.status(before))
 
@@ -41,18 +41,18 @@ def show_progress(before: str) -> Iterator[Progress]:
             if not bar.live.is_started:
                 preparing.close()
                 drawing.enter_context(bar)
-            if event.done < bar.tasks[0].completed or event.what != bar.tasks[0].description:  # the next of several
+            if event.done < bar.tasks[0].completed and event.what != bar.tasks[0].description:  # the next of several
                 bar.reset(task)
             bar.update(
                 task, description=event.what, completed=event.done, total=event.total, amount=_amount(event),
-                note=event.note,
+                note=event.note, even=event.even,
             )  # fmt: skip
 
         yield show
 
 
 class _Lines:
-    """Progress as plain lines: what takes no time says nothing."""
+    """Progress as plain lines, for operations that take a while."""
 
     def __init__(self, console: Console) -> None:
         self.console, self.began, self.said = console, time.monotonic(), time.monotonic()
@@ -66,10 +66,11 @@ class _Lines:
 
 
 class _Times(ProgressColumn):
-    """For how long it has been going on, and how long it will take at most."""
+    """The elapsed time and, where it can be estimated, the remaining time."""
 
     def render(self, task: Task) -> Text:
-        left = "" if task.time_remaining is None else f", {_clock(task.time_remaining)} left"
+        known = task.fields["even"] and task.time_remaining is not None
+        left = f", {_clock(task.time_remaining or 0)} left" if known else ""
         return Text(f"{_clock(task.elapsed or 0)}{left}", style="progress.elapsed")
 
 
@@ -79,7 +80,7 @@ def _clock(seconds: float) -> str:
 
 
 def _columns(*, wide: bool) -> list[ProgressColumn]:
-    """What a bar says; where there is no room for all, how far it is is a share, and what is done is shortened."""
+    """The columns of a bar; a narrow terminal gets a percentage, and a shortened description."""
     what = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     amount, note = (
         TextColumn(f"{{task.fields[{name}]}}", table_column=Column(no_wrap=True)) for name in ("amount", "note")
@@ -100,6 +101,6 @@ def _amount(event: Advanced) -> str:
 
 @contextmanager
 def training_progress(label: str, criterion: str = SELECT_BY) -> Iterator[Callable[[Event], None]]:
-    """Draw how many steps are made (training may end sooner, when it stops improving), the loss and the best score."""
+    """Draw the steps so far (training may end sooner, if it stops improving), the loss and the best score."""
     with show_progress(f"{label}: reading and compiling") as show:
         yield advancing(show, label, criterion)

@@ -20,7 +20,7 @@ from recsieve.progress import Advanced
 
 @dataclass
 class Standing:
-    """What is known of the tasks so far."""
+    """The state of all tasks."""
 
     start: Started = Started(0, 0, 1, "runs")  # noqa: RUF009
     running: dict[str, Advanced] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Standing:
             self.running[event.what] = event
 
     def seconds(self, run: Advanced) -> float:
-        """For how long a task has been going on."""
+        """How long a task has been running."""
         return time.monotonic() - self.first_heard[run.what]
 
     @property
@@ -48,7 +48,7 @@ class Standing:
         return self.start.finished + len(self.lasted)
 
     def estimate(self) -> str:
-        """How long it will still take; before a run has ended, only the most that it can take is known."""
+        """The remaining time; before a run has ended, only an upper limit is known."""
         left = self.start.tasks - self.done
         if not left:
             return "writing the results"
@@ -76,7 +76,7 @@ class Standing:
 
 @contextmanager
 def task_progress() -> Iterator[Progress]:
-    """Draw a bar, an estimate and the runs under way; on a pipe, say a line for each run that ends."""
+    """Draw a bar, an estimate and the running tasks; on a pipe, print a line for each run that ends."""
     console, standing = Console(stderr=True), Standing()
     if not console.is_terminal:
         yield lambda event: _say(console, standing, event)

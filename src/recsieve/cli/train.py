@@ -75,16 +75,19 @@ def train(
     if as_json:
         typer.echo(json.dumps({"run": str(result.folder), **result.metrics}))
         return
-    from recsieve.reporting.choice import HEADER, choice_lines, choice_rows
-    from recsieve.reporting.tables import metrics_table, rows_table, say, show
+    from recsieve.reporting.choice import HEADER, choice_lines, choice_rows, plain_command
+    from recsieve.reporting.run import summary
+    from recsieve.reporting.tables import metrics_table, rows_table, say, say_command, show
 
     if choice := result.metrics.get("choice"):
         show(rows_table(HEADER, choice_rows(choice)))
-        say(*choice_lines(choice), bullet=True)
+        say(*choice_lines(choice), "To train the best plain model alone:", bullet=True)
+        say_command(plain_command(choice))
     if result.metrics["test"]:
         show(metrics_table(result.metrics["test"], "test, full ranking"))
+        say(summary(result.metrics, chosen.model_dump(), {"source": str(data)}))
     else:
-        say("the test part is empty, so the model cannot be evaluated: give more interactions.")
+        say("The test part is empty, so the model cannot be evaluated: give more interactions.")
     typer.echo(f"run folder: {result.folder}\npage: {result.folder / 'report.html'}")
     typer.echo(f"next: recsieve recommend {shlex.quote(str(result.folder))} --user ID --k 10")
 

@@ -1,1 +1,1 @@
-"""From anybody's log to checked, split, integer-coded interactions."""
+"""From a log to checked, split interactions with integer codes."""

@@ -1,4 +1,4 @@
-"""Counting and grouping by dense codes in linear time: no sort of all rows, and no copy that is wider than they are."""
+"""Counting and grouping by dense codes in linear time, without sorting all rows or copying them into wider types."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def merged_values(
 
 
 def positions_within(codes: NDArray[np.integer[Any]], order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
-    """Of each row, how many with its code come before it in an order of all rows."""
+    """For each row, how many rows with the same code come before it in a given order."""
     _refuse_outside(codes, n)
     position = np.empty(len(codes), np.int32)
     _position_within(codes, order, np.zeros(n, np.int32), position)

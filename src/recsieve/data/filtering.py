@@ -1,4 +1,4 @@
-"""Which interactions stay: the rare users and items of a k-core go."""
+"""Filtering: the k-core removes rare users and items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pair_keys(data: Interactions) -> NDArray[np.int64]:
 
 
 def k_core(data: Interactions, k: int) -> Interactions:
-    """Keep the users and items with at least k interactions among themselves; only their ids remain (0 keeps all)."""
+    """Keep the users and items with at least k interactions among themselves, and only their ids (0 keeps all)."""
     if k < 0:
         raise ConfigError(
             f"k_core is {k}, but it is the minimum number of interactions of a user or item: give 0 or more."

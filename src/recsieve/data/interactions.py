@@ -1,4 +1,4 @@
-"""Interactions: who met what, as dense integer columns beside the user's own ids."""
+"""Interactions as dense integer columns, with tables of the user's own ids."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CSR:
         return CSR(*merged_values(self.offsets, self.items, other.offsets, other.items), self.n_items)
 
     def take(self, rows: NDArray[np.integer[Any]]) -> CSR:
-        """The rows of some users, in that order; −1 is a row of none."""
+        """The rows of some users, in that order; −1 gives an empty row."""
         if len(rows) == 1 and rows[0] >= 0:  # as a service asks, again and again
             items = self.row(rows[0])
             return CSR(np.array([0, len(items)], np.int64), items, self.n_items)
@@ -63,11 +63,11 @@ class CSR:
         return CSR(offsets, self.items[positions], self.n_items)
 
     def emptied(self) -> CSR:
-        """As many users, without items."""
+        """The same number of users, without items."""
         return CSR(np.zeros_like(self.offsets), self.items[:0], self.n_items)
 
     def totals(self) -> NDArray[np.float64]:
-        """What the items of each user weigh together."""
+        """The sum of the weights of each user's items."""
         if self.weights is None:
             return self.counts().astype(np.float64)
         return np.bincount(self.users(), self.weights, minlength=self.n_users).astype(np.float64, copy=False)
@@ -81,8 +81,8 @@ class CSR:
 class Interactions:
     """Immutable columns of interactions; `user_ids[code]` and `item_ids[code]` are the user's own ids.
 
-    The id tables may hold more users and items than occur here: the parts of a split share them. If several processes
-    share the interactions, each has all interactions of some users, and `rows` has their positions among all.
+    The id tables may have more users and items than occur here, because the parts of a split share them. If several
+    processes share the interactions, each has all interactions of some users, and `rows` has their positions among all.
     """
 
     users: NDArray[np.int32]
@@ -108,11 +108,11 @@ class Interactions:
         return len(self.users)
 
     def all_reduce_length(self) -> int:
-        """The number of interactions on all ranks, each of which has to ask."""
+        """The number of interactions on all ranks; every rank has to call it."""
         return self.group.total(len(self))
 
     def all_gather_values(self, values: NDArray[Number]) -> NDArray[Number]:
-        """What belongs to the interactions of all ranks, in their order, given what belongs to those here."""
+        """The values of the interactions of all ranks, in their order, given those of the local ones."""
         if self.rows is None:
             return values
         ordered = np.empty(self.all_reduce_length(), values.dtype)
@@ -120,11 +120,11 @@ class Interactions:
         return ordered
 
     def index_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where interactions that are held here stand here, given where they stand among all; −1 stays."""
+        """Local positions of interactions, given their positions among all; −1 stays −1."""
         return ids if self.rows is None else np.where(ids < 0, ids, np.searchsorted(self.rows, ids))
 
     def ids_of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where interactions stand among all, given where they stand here; −1 stays."""
+        """Positions among all interactions, given local positions; −1 stays −1."""
         if self.rows is None:
             return index
         ids = index.copy()
@@ -148,7 +148,7 @@ class Interactions:
 
     @property
     def has_flags(self) -> bool:
-        """Whether it is known of any interaction if it is a false positive."""
+        """Whether any interaction has a label."""
         return self.false_positive is not None and bool((self.false_positive != UNLABELLED).any())
 
     @property
@@ -163,7 +163,7 @@ class Interactions:
 
     @cached_property
     def profiles(self) -> CSR:
-        """The distinct items of each user with their weights, those of a repeated pair added up."""
+        """The distinct items of each user with their weights, summed over repeated pairs."""
         if self.weight is None:
             return self.csr
         matrix = csr_array((self.weight, (self.users, self.items)), shape=(self.n_users, self.n_items))
@@ -172,7 +172,7 @@ class Interactions:
 
     @cached_property
     def counted(self) -> CSR:
-        """The distinct items of each user, each with how often the pair occurs."""
+        """The distinct items of each user, with the number of times the pair occurs."""
         return replace(self, weight=np.ones(len(self), np.float32)).profiles
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Interactions:
@@ -189,7 +189,7 @@ class Interactions:
         return count(self.users, self.n_users)
 
     def to_frame(self) -> pl.DataFrame:
-        """A frame with the user's own ids and whatever columns there are."""
+        """A data frame with the user's own ids and all available columns."""
         columns = {"user": self.user_ids.gather(self.users), "item": self.item_ids.gather(self.items)}
         if self.false_positive is not None:
             flag = pl.Series(self.false_positive)
@@ -204,7 +204,7 @@ class Interactions:
 
 
 def concatenated(parts: Sequence[Interactions]) -> Interactions:
-    """Parts of one split in one piece; a column that some lack is filled with what that means."""
+    """The parts of a split in one piece; columns that some parts lack are filled with their default."""
     absent: dict[str, Any] = {"false_positive": np.int8(UNLABELLED), "weight": np.float32(1), "time": np.int64(0)}
     columns: dict[str, Any] = {}
     for name in ("users", "items", *absent):

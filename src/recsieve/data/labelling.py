@@ -24,9 +24,9 @@ _YES_AND_NO = {
 
 
 def false_positive_flags(frame: pl.DataFrame, rule: str, group: Communicator = SINGLE_PROCESS) -> NDArray[np.int8]:
-    """Say of each row whether the rule marks it as a false positive; UNLABELLED where what it asks about is missing.
+    """Whether the rule marks each row as a false positive; UNLABELLED if a value that it needs is missing.
 
-    The rows may be one rank's share: what a column holds is then asked of all.
+    The rows may be those of one rank; the types of columns then depend on all ranks.
     """
     marks = marked(frame, rule, group)
     flag = pl.when(pl.col("marks")).then(NOISY).when(~pl.col("marks")).then(CLEAN).otherwise(UNLABELLED)
@@ -36,7 +36,7 @@ def false_positive_flags(frame: pl.DataFrame, rule: str, group: Communicator = S
 
 
 def marked(frame: pl.DataFrame, rule: str, group: Communicator = SINGLE_PROCESS) -> pl.Series:
-    """What a rule says of each row, true or false, null where what it asks about is missing."""
+    """The result of a rule for each row: true, false, or null if a value that it needs is missing."""
     expression = parse_rule(rule)
     for name in expression.meta.root_names():
         refuse_unknown_column(rule, name, frame.columns)
@@ -44,18 +44,18 @@ def marked(frame: pl.DataFrame, rule: str, group: Communicator = SINGLE_PROCESS)
 
 
 def refuse_unknown_column(rule: str, name: str, columns: list[str]) -> None:
-    """Raise an error if a rule asks about a column that is not there."""
+    """Raise an error if a rule uses a column that does not exist."""
     if name not in columns:
         raise DataError(f"the rule '{rule}' uses a column '{name}': {did_you_mean(name, columns)}")
 
 
 def is_zero_or_one(column: pl.Series, group: Communicator = SINGLE_PROCESS) -> bool:
-    """Whether a column of numbers holds nothing but 0, 1 and what is missing, on any rank."""
+    """Whether a numeric column has only 0, 1 and missing values, on all ranks."""
     return column.dtype.is_numeric() and group.all(bool(((column == 0) | (column == 1)).all()))
 
 
 def yes_or_no(column: pl.Series, group: Communicator = SINGLE_PROCESS) -> pl.Series:
-    """A column of labels as true and false, null where nothing is said; what is neither on any rank is refused."""
+    """A column of labels as true and false, null if missing; anything else on any rank is refused."""
     column = column.fill_nan(None) if column.dtype.is_float() else column
     if column.dtype in (pl.Boolean, pl.Null) or is_zero_or_one(column, group):
         return column.cast(pl.Boolean)

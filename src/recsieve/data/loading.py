@@ -1,4 +1,4 @@
-"""From a source to a split: one that is given as files, or one made here."""
+"""From a source to a split, which is either given as files or made here."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def load_split(
     check: bool = True,
     group: Communicator = SINGLE_PROCESS,
 ) -> Split:
-    """Read a split that is given, or read interactions and split them; `report` says what was wrong with them.
+    """Read a given split, or read interactions and split them; `report` says what was repaired.
 
     A split is given by `validation` or `test`, or by a folder with files that have train, valid and test in their
-    names. A part that is not given is taken out of training. `check=False` keeps a given split as it stands, with its
-    repeats and overlaps. Columns, rules, `encoding`, `query` and `repeats` are as in `read_interactions`. In a group
-    each rank reads the interactions of some users; together they have the split that one process would have.
+    names. A missing part is taken from training. `check=False` keeps a given split unchanged, with its repeats and
+    overlaps. Columns, rules, `encoding`, `query` and `repeats` are as in `read_interactions`. In a group of ranks, each
+    reads the interactions of some users; together they have the split of one process.
     """
     names = Names(user, item, false_positive, time, weight, positive)
     given = find_parts(source, validation, test)
@@ -72,7 +72,7 @@ def load_split(
 
 
 def find_parts(source: Source, validation: Source | None = None, test: Source | None = None) -> dict[str, Source]:
-    """Which sources are the parts: those that were given, or the files in a folder that say so in their names."""
+    """The sources of the parts: those that were given, or the files of a folder by their names."""
     if validation is None and test is None and isinstance(source, str | Path) and Path(source).is_dir():
         with readable(str(source)):
             return _find_parts_in(Path(source))

@@ -1,4 +1,4 @@
-"""What the columns of a log look like, and which options fit them: a proposal, for a person to look at."""
+"""Looks at the columns of a log and proposes options for them, for a person to check."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _LOOKS_LIKE_MILLISECONDS = 2_000  # a median of more seconds than that is no dwe
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it looks: what it holds, how many different values, some of them, and what it is taken for."""
+    """A column of a log: its type, its number of distinct values, examples, and what it is used as."""
 
     name: str
     holds: str
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Columns, options of `read_interactions` that fit them, and why."""
+    """The columns, proposed options of `read_interactions`, and reasons."""
 
     columns: list[Column]
     options: dict[str, str]
@@ -95,7 +95,9 @@ def propose(source: Source, form: Format = AS_FOUND, **given: str | None) -> Pro
         rest = sample.select(name for name in names if name not in roles)
         if option not in options and (rule := _useful(rest, rules(rest))) is not None:
             options[option], share = rule
-            reasons.append(f"{option.replace('_', '-')}: {options[option]} holds for {share:.0%} of these rows")
+            reasons.append(
+                f"proposed --{option.replace('_', '-')}: {options[option]} ({100 * share:.0f} % of these rows)"
+            )
     return Proposal([_described(sample[name], roles.get(name, "")) for name in names], options, reasons)
 
 

@@ -1,4 +1,4 @@
-"""Repeats of a pair of user and item become one interaction: what its label and its weight are then."""
+"""Merging repeated pairs of user and item into one interaction, with one label and one weight."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPEATS = {
 
 @dataclass(frozen=True)
 class Merging:
-    """What merging did: how many rows went into another, and how many were marked as noise before and after."""
+    """What merging did: how many rows were merged into others, and how many were marked as noise before and after."""
 
     repeats: str = "all"
     rows: int = 0
@@ -37,11 +37,11 @@ class Merging:
         return Merging(other.repeats, *(here + there for here, there in counts))
 
     def of_all(self, group: Communicator) -> Merging:
-        """What was done on all ranks."""
+        """The sum over all ranks."""
         return Merging(self.repeats, *group.sum(np.array(self._counts)).tolist())
 
     def lines(self) -> list[str]:
-        """What became of the labels, where there was noise to merge."""
+        """What happened to the labels, if there was noise to merge."""
         if not self.rows or not self.noisy_rows:
             return []
         how = f"{REPEATS[self.repeats]} (repeats: {self.repeats})"
@@ -58,24 +58,24 @@ class Merging:
 
 
 def check_repeats(repeats: str | None) -> None:
-    """Refuse a way to merge that there is not; None is the one that fits the rule."""
+    """Refuse an unknown way to merge; None is the default for the rule."""
     if repeats is not None and repeats not in REPEATS:
         known = did_you_mean(repeats, REPEATS)
         raise ConfigError(f"repeats is '{repeats}', but it says how to merge repeated pairs: {known}")
 
 
 def merge_and_count(data: Interactions, repeats: str = "all") -> tuple[Interactions, Merging]:
-    """Merge repeats, and count what that did to rows and labels."""
+    """Merge repeats, and count the effect on rows and labels."""
     merged = merge_repeats(data, repeats)
     noisy = (int(some.is_false_positive.sum()) for some in (data, merged))
     return merged, Merging(repeats, len(data) - len(merged), *noisy)
 
 
 def merge_repeats(data: Interactions, repeats: str = "all") -> Interactions:
-    """Make repeated pairs one, in the place where the pair first occurs, with the latest time.
+    """Merge repeated pairs into one, at the position of the first row and with the latest time.
 
-    `repeats` is one of REPEATS. Given weights add up, but by "last" the weight is that of the last row; by "sum" a row
-    without a given weight counts 1. The last row is the latest, and of equally late ones the last in the log.
+    `repeats` is one of REPEATS. Weights are summed, except that "last" takes that of the last row; with "sum", a row
+    without a weight counts 1. The last row is the latest, and among equally late ones the last in the log.
     """
     check_repeats(repeats)
     if repeats == "sum" and data.weight is None:

@@ -1,6 +1,7 @@
-"""A rule over columns, in SQL: parsed, every node checked, and only what is rendered from the checked tree evaluated.
+"""A rule over columns in SQL: it is parsed, every node is checked, and only what is rendered from the checked tree is
+evaluated.
 
-polars would let a rule hold a query, and a query can name files. So a rule holds comparisons, arithmetic and a few
+polars would accept a query in a rule, and a query can name files. So a rule may have comparisons, arithmetic and a few
 functions of columns, and nothing else.
 """
 
@@ -23,12 +24,12 @@ _ALLOWED = frozenset({
 
 
 def columns_of(rule: str) -> list[str]:
-    """The columns that a rule asks about."""
+    """The columns that a rule uses."""
     return list(dict.fromkeys(parse_rule(rule).meta.root_names()))
 
 
 def parse_rule(rule: str) -> pl.Expr:
-    """Read a rule as an SQL expression over columns; nothing in it is ever run as Python."""
+    """Parse a rule as an SQL expression over columns; nothing in it is ever run as Python."""
     try:
         tree = sqlglot.parse_one(rule, into=exp.Condition)
         _refuse_other_nodes(tree, rule)

@@ -1,4 +1,4 @@
-"""Interactions shared out over the ranks of a group by user, and what they are together."""
+"""Interactions divided among ranks by user, and operations over all ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 20  # rows put together in one go
 
 
 def share_out(data: Interactions, group: Communicator) -> Interactions:
-    """Of interactions that every rank has, those of this rank's users."""
+    """The interactions of this rank's users, from interactions that every rank has."""
     if group.size == 1:
         return replace(data, group=group)
     own = np.flatnonzero(data.users % group.size == group.rank)
@@ -25,7 +25,7 @@ def share_out(data: Interactions, group: Communicator) -> Interactions:
 
 
 def renumbered(data: Interactions) -> Interactions:
-    """Number the rows of all ranks without gaps, in the order they have."""
+    """Number the rows of all ranks without gaps, keeping their order."""
     if data.rows is None:
         return data
     last = int(data.rows[-1]) if len(data) else -1
@@ -39,14 +39,14 @@ def renumbered(data: Interactions) -> Interactions:
 
 
 def in_order(data: Interactions) -> Iterator[Interactions]:
-    """The interactions of all ranks in the order of their rows, which have no gaps, some at a time."""
+    """The interactions of all ranks in the order of their rows, which have no gaps, in blocks."""
     names = [name for name in COLUMNS if name != "rows" and getattr(data, name) is not None]
     for columns in zip(*(column_in_order(data, name) for name in names), strict=True):
         yield replace(data, **dict(zip(names, columns, strict=True)), rows=None, group=SINGLE_PROCESS)
 
 
 def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generic]]:
-    """A column of all ranks in the order of their rows, some at a time."""
+    """A column of all ranks in the order of their rows, in blocks."""
     column = getattr(data, name)
     if data.rows is None:
         yield column
@@ -58,13 +58,13 @@ def column_in_order(data: Interactions, name: str) -> Iterator[NDArray[np.generi
 
 
 def balanced_cuts(work: NDArray[np.floating], n_ranges: int) -> NDArray[np.int64]:
-    """Where consecutive ranges of rows begin and end that have about the same work, given that of each row."""
+    """The boundaries of consecutive ranges of rows with about equal work, given the work of each row."""
     inner = np.searchsorted(np.cumsum(work) - work / 2, work.sum() * np.arange(1, n_ranges) / n_ranges)
     return np.concatenate([[0], inner, [len(work)]])
 
 
 def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Communicator) -> NDArray[np.int64]:
-    """The n-th smallest of the numbers of all ranks, from 1, for several n; found by halving, so that none is sent."""
+    """The n-th smallest of the numbers of all ranks, from 1, for several n; by bisection, without sending them."""
     if group.size == 1:
         return ascending[n - 1]
     ends = ascending[[0, -1]] if len(ascending) else np.zeros(0, np.int64)
@@ -78,7 +78,7 @@ def nth_smallest(ascending: NDArray[np.int64], n: NDArray[np.int64], group: Comm
 
 
 def unique_ids(own: pl.Series, group: Communicator) -> pl.Series:
-    """The ids that any rank has, each once, sorted, given those of this one; text where any rank has text."""
+    """The distinct ids of all ranks, sorted, given those of this one; text if any rank has text."""
     if group.size == 1:
         return own
     tables = [_from_bytes(table) for table in group.all_gather_arrays(_as_bytes(own))]

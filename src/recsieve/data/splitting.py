@@ -1,4 +1,4 @@
-"""Splits into training, validation and test, and what makes a given split disjoint."""
+"""Splits into training, validation and test, and repairing given splits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEWEST_TO_SPLIT = 3
 
 @dataclass(frozen=True)
 class Split:
-    """Three parts over the same users and items; training and validation keep the noise, the test does not."""
+    """Three parts with the same users and items; training and validation keep the noise, the test does not."""
 
     train: Interactions
     validation: Interactions
@@ -39,7 +39,7 @@ class Split:
 
     @classmethod
     def from_parts(cls, train: Interactions, validation: Interactions, test: Interactions) -> Split:
-        """Take the known false positives out of the test."""
+        """Move the known false positives out of the test."""
         noise = test.is_false_positive
         return cls(train, validation, test.take(~noise), test.take(noise))
 
@@ -51,14 +51,15 @@ class Split:
 
     @property
     def parts(self) -> tuple[Interactions, Interactions, Interactions, Interactions]:
-        """All four, in this order."""
+        """All four parts, in this order."""
         return self.train, self.validation, self.test, self.test_false_positives
 
 
 def split_interactions(
     data: Interactions, how: str = "random", ratios: Sequence[float] = RATIOS, seed: int = 0
 ) -> Split:
-    """Split at random per user ("random"), at two moments ("time"), or off each user's end ("leave-last-out").
+    """Split at random per user ("random"), at two points in time ("time"), or by each user's last interactions
+    ("leave-last-out").
 
     `ratios` are the shares of training, validation and test; a part with ratio 0 stays empty.
     """
@@ -75,14 +76,14 @@ def split_interactions(
 
 
 def numbered(split: Split) -> Split:
-    """Where a group shares the parts out, number the rows of each without gaps."""
+    """In a group of ranks, number the rows of each part without gaps."""
     train, validation, test, noise = map(renumbered, split.parts)
     return replace(split, train=train, validation=validation, test=test, test_false_positives=noise)
 
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What was wrong with a split, in rows: repeated inside a part, or in an earlier part too; and what merging did."""
+    """What was wrong with a split, in rows: repeated in a part, or also in an earlier part; and what merging did."""
 
     repeated_in_train: int = 0
     repeated_in_validation: int = 0
@@ -102,12 +103,12 @@ class SplitReport:
         return not any(self.counts)
 
     def of_all(self, group: Communicator) -> SplitReport:
-        """What was wrong with the shares of all ranks."""
+        """The sum over all ranks."""
         counts = group.sum(np.array(self.counts)).tolist()
         return replace(SplitReport(*counts), merging=self.merging.of_all(group))
 
     def lines(self) -> list[str]:
-        """A sentence for each thing that was wrong and what was done; none if all was well."""
+        """A sentence for each problem and what was done about it; none if there was no problem."""
         repeats = {
             "training": self.repeated_in_train,
             "validation": self.repeated_in_validation,
@@ -137,9 +138,9 @@ class SplitReport:
 
 
 def make_disjoint(split: Split) -> tuple[Split, SplitReport]:
-    """Let a pair that is in two parts stay in the earlier one, and report what had to be done.
+    """Keep a pair that is in two parts only in the earlier one, and report what was done.
 
-    No part repeats a pair by itself, except that a pair of the test may also be among its false positives.
+    No part repeats a pair, but a pair of the test may also be among its false positives.
     """
     train, validation, test, noise = split.train, split.validation, split.test, split.test_false_positives
     in_train, test_in_train = _also_in(validation, train), _also_in(test, train)

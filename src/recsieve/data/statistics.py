@@ -1,4 +1,4 @@
-"""What a set of interactions is like, as in the paper's Table 2, and a fingerprint that tells it from others."""
+"""Statistics of interactions, as in the paper's Table 2, and a fingerprint of the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recsieve.data.sharing import column_in_order
 
 
 def describe(data: Interactions) -> dict[str, int | float | None]:
-    """Count users, items, interactions and false positives; users and items are those that occur."""
+    """Count users, items, interactions and false positives; only users and items that occur are counted."""
     per_user = data.user_counts()[data.user_counts() > 0]
     per_item = data.item_counts()[data.item_counts() > 0]
     pairs = pl.Series(pair_keys(data)).n_unique()
@@ -31,7 +31,7 @@ def describe(data: Interactions) -> dict[str, int | float | None]:
 
 
 def fingerprint(data: Interactions) -> str:
-    """The SHA-256 of all columns and ids in their order: equal data have equal fingerprints, on any rank too."""
+    """The SHA-256 of all columns and ids in order: equal data have equal fingerprints, on any number of ranks."""
     digest = hashlib.sha256()
     for name in ("users", "items", "false_positive", "weight", "time"):
         column = getattr(data, name)

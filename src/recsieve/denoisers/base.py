@@ -1,4 +1,4 @@
-"""What a denoising strategy sees, and what it answers."""
+"""The contract of a denoising strategy: what it gets, and what it returns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from recsieve.fidelity import Fidelity
 
 @dataclass(frozen=True)
 class LossBatch:
-    """The detached losses of a batch and what they belong to.
+    """The detached losses of a batch, and what they belong to.
 
-    `step` counts training steps from 1 (the paper's T). `users`, `items` and `ids` may be left out in a loop that has
-    no use for them; `ids` number the training interactions and are −1 for a negative. Under a pairwise objective every
-    loss is of a positive.
+    `step` counts training steps from 1 (the paper's T). `users`, `items` and `ids` may be None in a loop that does not
+    have them. `ids` are the numbers of the training interactions, −1 for a negative. With a pairwise objective, every
+    loss is that of a positive.
     """
 
     losses: Tensor  # (n,) detached
@@ -30,7 +30,7 @@ class LossBatch:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of a training before it begins, for strategies that need it."""
+    """What is known about a training before it starts, for strategies that need it."""
 
     n_users: int
     n_items: int
@@ -44,7 +44,7 @@ class Context:
 
 @dataclass(frozen=True)
 class NextEpoch:
-    """What a strategy asks of the next epoch, by interaction: (interactions,) each; None leaves it as it is."""
+    """What a strategy wants for the next epoch, one value per interaction each; None changes nothing."""
 
     labels: Tensor | None = None  # what each is learned as, from 0 to 1
     weights: Tensor | None = None  # what each counts, times the weight that it was given
@@ -52,7 +52,7 @@ class NextEpoch:
 
 
 def check_fidelity(fidelity: str) -> None:
-    """Refuse what is neither of the two ways to count."""
+    """Refuse an unknown fidelity."""
     if fidelity not in ("paper", "authors"):
         raise ConfigError(f"fidelity is '{fidelity}': give 'paper' or 'authors'.")
 
@@ -60,17 +60,18 @@ def check_fidelity(fidelity: str) -> None:
 class Denoiser(Protocol):
     """Turns the losses of a batch into weights; 0 drops an interaction.
 
-    It may also have, each of them optional:
-    - a field `context` of type `Context`, given when it is made;
+    It may also have any of these:
+
+    - a field `context` of type `Context`, which is set when it is created;
     - `end_epoch(memory: EpochMemory) -> NextEpoch | None`, called after the last step of an epoch;
-    - `state_dict()` and `load_state_dict()`, where it remembers anything;
-    - `first_epoch() -> NextEpoch | None`, asked before the first step;
-    - `n_candidates(step)` and `choose(losses, draws)`: for each positive so many of its user's interactions are drawn,
-      and by their losses (n, k) and a random number each (n,) it says which of them is trained on (n,);
-    - `divides_by = "batch"`, where the mean loss divides by all of the batch instead of what is kept;
-    - `uses_noise_labels = True`, where known false positives shall come with the label 0, and ids from 0;
-    - `uses_clean_labels = True`, where `context.clean` shall say which are known to be true positives;
-    - `search_space`, what `tune` looks through, by option: a `Range`, or the words to choose from.
+    - `state_dict()` and `load_state_dict()`, if it has a memory;
+    - `first_epoch() -> NextEpoch | None`, called before the first step;
+    - `n_candidates(step)` and `choose(losses, draws)`: for each positive, that many interactions of its user are
+      sampled, and from their losses (n, k) and a random number each (n,) it returns which of them to train on (n,);
+    - `divides_by = "batch"`, if the mean loss divides by the batch size instead of the number kept;
+    - `uses_noise_labels = True`, to get known false positives with the label 0, and ids from 0;
+    - `uses_clean_labels = True`, to get the known true positives in `context.clean`;
+    - `search_space`, what `tune` searches, by option: a `Range`, or the words to choose from.
     """
 
     def weights(self, batch: LossBatch) -> Tensor: ...

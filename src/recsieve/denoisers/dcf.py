@@ -1,4 +1,4 @@
-"""DCF: drop by a mean of damped losses less a confidence bound, and learn the worst of what is dropped as negatives."""
+"""DCF: drop by the mean of damped losses minus a confidence bound, and train on the worst of them as negatives."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _TENSORS = ("sums", "seen", "kept", "means", "relabelled")
 class DCF:
     """Drop the positives with the largest corrected losses at T-CE's rate, and relabel the worst (DCF, KDD 2024).
 
-    A loss is damped, s = log(1 + ℓ + ℓ²/2). What is ranked is the mean of s over this interaction's epochs less a bound
-    λ(t + λ·log(2t)/t²) / (n + 1 − λ), with t epochs so far, n of them in which it was kept, and λ falling from `bound`
-    to 0 over `bound_epochs`. Means and counts start again every `time_step` epochs. Of what is due to be dropped, the
-    share `relabel_ratio` that ranks highest is learned as negatives in the next epoch.
+    A loss is damped: s = log(1 + ℓ + ℓ²/2). Positives are ranked by the mean of s over the epochs of the interaction,
+    minus a bound λ(t + λ·log(2t)/t²) / (n + 1 − λ), where t is the number of epochs so far, n the number of those in
+    which it was kept, and λ falls from `bound` to 0 over `bound_epochs`. Means and counts start again every `time_step`
+    epochs. Of the interactions to drop, the share `relabel_ratio` with the highest rank is trained on as negatives in
+    the next epoch.
 
-    `fidelity="authors"` does what the released code does: it remembers by the position in a shuffled epoch, which is
-    another interaction's in each, mixes the last mean in as if it were of all epochs so far, may drop negatives, and
-    keeps those that it would relabel with the label that they have.
+    `fidelity="authors"` does what the released code does: it remembers losses by position in the shuffled epoch, which
+    belongs to another interaction each time, treats the last mean as that of all epochs so far, may drop negatives, and
+    does not relabel.
     """
 
     search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "relabel_ratio": Range(0.01, 0.3)}
@@ -127,6 +128,6 @@ class DCF:
 
 
 def damped(losses: Tensor) -> Tensor:
-    """log(1 + ℓ + ℓ²/2), which grows as ℓ does at first and then slowly."""
+    """log(1 + ℓ + ℓ²/2), which grows like ℓ at first and then slowly."""
     losses = losses.double()
     return (1 + losses + losses.square() / 2).log()

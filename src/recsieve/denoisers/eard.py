@@ -1,4 +1,4 @@
-"""EARD: weights by the rank of a sample's loss, and by those of its user's and its item's mean loss."""
+"""EARD: weights from the rank of a sample's loss and the ranks of the mean losses of its user and item."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _STATE = ("keys", "table", "seen_keys", "seen_losses")
 
 @dataclass
 class EARD:
-    """Weigh a pair by base · f_user · f_item, made at the end of each epoch of all its samples (EARD, WWW 2026).
+    """Weight a pair by base · f_user · f_item, computed at the end of each epoch from all of its samples (EARD, WWW
+    2026).
 
     base is (rank of −loss − ½) / n, largest for the smallest loss. f falls in even steps from `beta` for the user (or
-    item) with the lowest mean loss to `alpha` for the one with the highest. Negatives count as well; a pair that was
-    not drawn in the last epoch weighs 1, and so does everything in the first two epochs. The paper's mean is over the
-    batch, so that alpha and beta change the step size too; `reduction="normalised"` divides by the sum of the weights.
+    item) with the lowest mean loss to `alpha` for the one with the highest. Negatives are weighted as well. A pair that
+    was not sampled in the last epoch has weight 1, and so has everything in the first two epochs. The paper's mean
+    divides by the batch size, so alpha and beta also change the step size; `reduction="normalised"` divides by the sum
+    of the weights.
     """
 
     divides_by: ClassVar[str] = "batch"

@@ -1,4 +1,4 @@
-"""No denoising: the normal training that the others are compared with."""
+"""No denoising: the normal training with which the others are compared."""
 
 from dataclasses import dataclass
 

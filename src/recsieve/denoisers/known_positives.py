@@ -1,4 +1,4 @@
-"""Fine-tuning and warm-up: two phases, one of them on interactions that are known to be true positives."""
+"""Fine-tuning and warm-up: two phases, one of them on known true positives."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from recsieve.errors import ConfigError
 
 @dataclass
 class FineTuning:
-    """Train on all interactions with T-CE, and after `phase_epochs` on known true positives only.
+    """Train on all interactions with T-CE, and after `phase_epochs` only on known true positives.
 
-    As the journal extension of the paper does. `max_drop_rate=0` makes the first phase plain. `known` is the random
-    share of the known true positives to use; less than all is for experiments.
+    This is from the journal version of the paper. With `max_drop_rate=0`, the first phase is plain training. `known` is
+    the random share of the known true positives to use, for experiments.
     """
 
     uses_clean_labels: ClassVar[bool] = True
@@ -92,6 +92,6 @@ class FineTuning:
 
 @dataclass
 class WarmUp(FineTuning):
-    """Train on known true positives only, and after `phase_epochs` on all interactions with T-CE."""
+    """Train only on known true positives, and after `phase_epochs` on all interactions with T-CE."""
 
     known_first: ClassVar[bool] = True

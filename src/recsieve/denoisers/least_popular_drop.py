@@ -1,4 +1,4 @@
-"""The control that knows only popularity: a large loss is mostly a rare item, so a denoiser has to beat this."""
+"""The popularity control: a large loss mostly means a rare item, so a denoiser has to beat this."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recsieve.errors import ConfigError
 class LeastPopularDrop(DropSchedule):
     """Drop the observed interactions with the least popular items of each batch, at the rate and ramp of T-CE.
 
-    Of equally popular items the first in the batch goes, which in shuffled batches is any.
+    Among equally popular items, the first in the batch is dropped; batches are shuffled.
     """
 
     _: KW_ONLY

@@ -1,4 +1,6 @@
-"""How each training interaction fares, in an epoch and from epoch to epoch: its loss, its weight, how often dropped."""
+"""Records of each training interaction, within an epoch and over epochs: its loss, its weight, how often it was
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ _MEASURES = ("losses", "weights", "dropped")
 
 
 class EpochMemory:
-    """Sums over an epoch, by interaction: of its losses, of its weights, of how often it was dropped, and seen."""
+    """Sums over an epoch for each interaction: of losses, of weights, and how often it was dropped and seen."""
 
     def __init__(self, n_interactions: int) -> None:
         self.sums = torch.zeros(4, n_interactions)
 
     def add(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
-        """Take a step into account; ids of −1 are negatives."""
+        """Add a step; ids of −1 are negatives."""
         known = ids >= 0
         kept = weights[known]
         columns = torch.stack([losses[known], kept, (kept == 0).float(), torch.ones_like(kept)])
@@ -33,12 +35,12 @@ class EpochMemory:
 
     @property
     def losses(self) -> Tensor:
-        """The mean loss of each interaction before weighing, NaN where it was not seen."""
+        """The mean loss of each interaction before weighting, NaN if it was not seen."""
         return self.sums[0] / self.sums[3]
 
     @property
     def weights(self) -> Tensor:
-        """The mean weight of each interaction, NaN where it was not seen."""
+        """The mean weight of each interaction, NaN if it was not seen."""
         return self.sums[1] / self.sums[3]
 
     @property
@@ -48,15 +50,15 @@ class EpochMemory:
 
 
 class InteractionMemory:
-    """Records every epoch of a training, or those in `keep`, at twelve bytes an interaction and epoch.
+    """Records every epoch of a training, or those in `keep`, with twelve bytes per interaction and epoch.
 
     >>> memory = InteractionMemory(len(split.train), keep=range(0, 100, 10))
     >>> Recommender(model="gmf", denoiser="truncated").fit(split, memory=memory)
     >>> memory.losses  # (epochs kept, interactions)
 
-    `losses` are means of the loss before weighing and `weights` those of the weights, both NaN where an interaction was
-    not seen; `dropped` counts how often the weight was 0. An epoch that the training does not end is not recorded. The
-    record is in the checkpoint, so keep few epochs of much data.
+    `losses` are mean losses before weighting and `weights` mean weights, both NaN if an interaction was not seen;
+    `dropped` counts how often the weight was 0. An unfinished epoch is not recorded. The record is part of the
+    checkpoint, so keep only a few epochs of large data.
     """
 
     def __init__(self, n_interactions: int, keep: Container[int] | None = None) -> None:
@@ -66,7 +68,7 @@ class InteractionMemory:
         self.forget()
 
     def forget(self) -> None:
-        """Start again, as a new training does."""
+        """Start again, for a new training."""
         self.epochs: list[int] = []  # the number of each row of the record, from 0
         self._epoch, self._open = 0, EpochMemory(self.n_interactions)
         self._rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in _MEASURES}
@@ -87,7 +89,7 @@ class InteractionMemory:
         return np.array(self._rows[name], np.float32).reshape(-1, self.n_interactions)
 
     def add(self, losses: Tensor, weights: Tensor, ids: Tensor) -> None:
-        """Take a step into account; ids of −1 are negatives."""
+        """Add a step; ids of −1 are negatives."""
         if self._wanted:
             self._open.add(losses, weights, ids)
 
@@ -96,7 +98,7 @@ class InteractionMemory:
         return self._keep is None or self._epoch in self._keep
 
     def close_epoch(self) -> None:
-        """Write down the epoch that has ended."""
+        """Record the finished epoch."""
         if self._wanted:
             for name in _MEASURES:
                 self._rows[name].append(getattr(self._open, name).numpy())

@@ -1,4 +1,4 @@
-"""NR: clicks that are known to be regretted are learned as negatives, with a weight of their own."""
+"""NR: interactions that are known to be regretted are trained on as negatives, with their own weight."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from recsieve.errors import ConfigError
 class NegativeFeedback:
     """Give true positives, false positives and negatives different weights (NR; Wen et al., 2019).
 
-    A false positive comes with the label 0, as a non-interaction does; `ids` tell them apart. True positives weigh 1.
-    Neither paper gives the weights. A regretted interaction still tells what somebody is interested in: at a weight of
-    1 it costs more in the ranking of what satisfies than at a tenth (docs/paper.md, Table 4).
+    A false positive has the label 0, like a negative; `ids` tell them apart. True positives have weight 1. Neither
+    paper gives the weights. A regretted interaction still shows what a user is interested in: with weight 1 it costs
+    more in the ranking of satisfying items than with 0.1 (docs/paper.md, Table 4).
     """
 
     uses_noise_labels: ClassVar[bool] = True

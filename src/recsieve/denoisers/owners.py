@@ -1,4 +1,4 @@
-"""Whose each training interaction is, for strategies that treat users or items apart."""
+"""The user or item of each training interaction, for strategies that treat users or items separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ By = Literal["user", "item"]
 
 
 class Owners:
-    """The user or the item of each interaction, learned from the batches of an epoch; −1 where it was not seen yet."""
+    """The user or the item of each interaction, learned from the batches of an epoch; −1 if it was not seen yet."""
 
     def __init__(self, n_interactions: int, by: By = "user") -> None:
         if by not in ("user", "item"):
@@ -22,7 +22,7 @@ class Owners:
         self.codes, self._by = torch.full((n_interactions,), -1, dtype=torch.int64), by
 
     def see(self, batch: LossBatch) -> None:
-        """Take a batch of training into account; one without ids is of validation, and teaches nothing."""
+        """Learn from a training batch; a batch without ids is from validation and is ignored."""
         if batch.ids is not None:
             owners, known = self.of(batch), batch.ids >= 0
             self.codes[batch.ids[known]] = owners[known]
@@ -36,21 +36,21 @@ class Owners:
 
 
 def mean_by(values: Tensor, owners: Tensor, n: int) -> Tensor:
-    """The mean of the values of each of n owners, NaN where there are none: (m,), (m,) -> (n,)."""
+    """The mean of the values of each of n owners, NaN if there are none: (m,), (m,) -> (n,)."""
     zeros = values.new_zeros(n, dtype=torch.float64)
     sums = zeros.index_add(0, owners, values.double())
     return sums / zeros.index_add(0, owners, torch.ones_like(values, dtype=torch.float64))
 
 
 def midranks(values: Tensor) -> Tensor:
-    """How many values are smaller, and half of those that are equal, as a share: (rank − ½) / n, ties at their mean."""
+    """The share of values that are smaller, plus half of the equal ones: (rank − ½) / n, with ties at their mean."""
     _, inverse, counts = torch.unique(values, return_inverse=True, return_counts=True)
     middle: Tensor = counts.cumsum(0) - counts / 2.0
     return middle.double()[inverse] / max(len(values), 1)
 
 
 def rank_positions(values: Tensor) -> Tensor:
-    """From 0 for the smallest value to 1 for the largest, even steps between, ties at their mean; NaN stays NaN."""
+    """From 0 for the smallest value to 1 for the largest, in even steps, with ties at their mean; NaN stays NaN."""
     known = ~values.isnan()
     n = int(known.sum())
     positions = torch.full_like(values, torch.nan)

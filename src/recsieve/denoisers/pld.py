@@ -1,4 +1,4 @@
-"""PLD: train on one of a few of the user's positives, the likelier the smaller its loss is."""
+"""PLD: train on one of several positives of the same user, preferring small losses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from recsieve.errors import ConfigError
 
 @dataclass(frozen=True)
 class PLD:
-    """In the place of each positive, train on one of `pool_size` of its user's by softmax(−loss / τ) (PLD, WWW 2025).
+    """Replace each positive by one of `pool_size` of its user's, sampled by softmax(−loss / τ) (PLD, WWW 2025).
 
-    τ is `choice_temperature`. The losses are those of the model as it is, against the negatives of the row. The first
-    `plain_epochs` are plain. The paper's objective is BPR.
+    τ is `choice_temperature`. The losses are those of the current model with the negatives of the row. The first
+    `plain_epochs` epochs are plain training. The paper uses it with BPR.
     """
 
     search_space: ClassVar[SearchSpace] = {

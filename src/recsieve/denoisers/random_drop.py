@@ -1,4 +1,4 @@
-"""The control that knows nothing: what T-CE gains beyond this, it gains by its choice and not by dropping."""
+"""The random control: what T-CE gains beyond it is due to its choice, not to dropping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recsieve.denoisers.schedule import DropSchedule
 class RandomDrop(DropSchedule):
     """Drop observed interactions at random, at the rate and ramp of T-CE, others in each step.
 
-    The choice is a hash of `seed`, step and the interaction's id (its place in the batch where ids are not given), so a
+    The choice is a hash of `seed`, step and the id of the interaction (or its position in the batch without ids), so a
     resumed training gives the same result to the bit.
     """
 
@@ -30,7 +30,7 @@ class RandomDrop(DropSchedule):
 
 
 def mix(x: Tensor) -> Tensor:
-    """Turn counters into 32 random bits; no product is over 63 bits, so it is the same on every device."""
+    """Turn counters into 32 random bits; no product exceeds 63 bits, so the result is the same on every device."""
     x = (x ^ (x >> 32)) & 0xFFFFFFFF
     x = ((x ^ (x >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     x = ((x ^ (x >> 16)) * 0x45D9F3B) & 0xFFFFFFFF

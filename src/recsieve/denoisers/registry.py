@@ -1,4 +1,4 @@
-"""Strategies by name, with their options in the paper's terms or in a person's."""
+"""Strategies by name, with options as in the paper or in terms of positives and epochs."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ TRANSLATED = {"max_drop_rate": "drop_positives", "ramp_steps": "ramp_epochs"}
 
 
 def denoiser_options(strategy: type) -> list[str]:
-    """The options of a strategy, by name, in the paper's terms and in a person's."""
+    """The options of a strategy, by name, in both forms."""
     names = options_of(strategy)
     return names + [TRANSLATED[name] for name in names if name in TRANSLATED]
 
 
 def make_denoiser(name: str, options: Mapping[str, Any], context: Context) -> Denoiser:
-    """Make a strategy, translating options into those of the paper.
+    """Create a strategy, with its options translated into those of the paper.
 
-    `ramp_epochs` stands for `ramp_steps`, and `drop_positives`, a share of the positives, for `max_drop_rate`, a share
-    of the whole batch with its negatives.
+    `ramp_epochs` is translated into `ramp_steps`, and `drop_positives`, a share of the positives, into `max_drop_rate`,
+    a share of the whole batch including negatives.
     """
     strategy = DENOISERS[name]
     known = denoiser_options(strategy)

@@ -1,4 +1,4 @@
-"""R-CE: let an interaction count the less the larger its loss is."""
+"""R-CE: the larger the loss of an interaction, the smaller its weight."""
 
 import math
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from recsieve.fidelity import Fidelity
 
 @dataclass(frozen=True)
 class Reweighted:
-    """Weigh an interaction by the predicted probability of its label to the power `beta` (R-CE, Eqs. 5 and 6).
+    """Weight an interaction by the predicted probability of its label to the power `beta` (R-CE, Eqs. 5 and 6).
 
-    ŷ^β for a positive and (1−ŷ)^β for a negative are both exp(−β·CE), which stays finite at any logit.
-    With `fidelity="authors"` the mean is over the batch also where weights are too small to be more than 0.
+    ŷ^β for a positive and (1−ŷ)^β for a negative are both exp(−β·CE), which stays finite for any logit. With
+    `fidelity="authors"` the mean divides by the batch size even if weights underflow to 0.
     """
 
     search_space: ClassVar[SearchSpace] = {"beta": Range(0.02, 1.0)}

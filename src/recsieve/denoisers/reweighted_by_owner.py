@@ -1,4 +1,4 @@
-"""R-CE with a power for each user, or for each item, and the same power in the mean."""
+"""R-CE with a power for each user or item, and the same mean power."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from recsieve.denoisers.search import SearchSpace
 
 @dataclass
 class ReweightedByOwner:
-    """Weigh an interaction by exp(−β_u · loss), with a larger β_u for users (or items) whose losses are larger.
+    """Weight an interaction by exp(−β_u · loss), with a larger β_u for users (or items) with larger losses.
 
-    The paper suggests user- and item-specific parameters and gives none. Here β_u is `beta` times the mean loss of the
-    owner's positives in the last epoch over that of all positives, so that its mean over interactions is `beta`. The
+    The paper suggests parameters for each user and item, but gives none. Here β_u is `beta` times the mean loss of the
+    owner's positives in the last epoch, divided by that of all positives, so its mean over interactions is `beta`. The
     first epoch is R-CE.
     """
 

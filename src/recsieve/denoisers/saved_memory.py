@@ -1,4 +1,4 @@
-"""What a checkpoint says that a strategy remembers: nothing is believed of it before it indexes memory."""
+"""Checks the memory of a strategy in a checkpoint before it can index anything."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from recsieve.errors import RunError
 
 
 def checked_memory(own: Mapping[str, Any], given: dict[str, Any], below: Mapping[str, int]) -> dict[str, Any]:
-    """The saved memory, if it has the names, types and shapes of one's own; what was empty may have grown.
+    """The saved memory, if its names, types and shapes match the current ones; what was empty may have grown.
 
-    `below` has the limit of each entry that is an index, or a tensor of them; −1 stands for none.
+    `below` has the limit of each entry that is an index or a tensor of indices; −1 means none.
     """
     if set(given) != set(own):
         raise RunError(f"the strategy saves {_names(own)}, but the checkpoint has {_names(given)}.")

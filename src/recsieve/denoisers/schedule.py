@@ -1,4 +1,4 @@
-"""How much to drop and when: what T-CE and its controls share, so that they differ only in what they drop."""
+"""How much to drop and when: shared by T-CE and its controls, which differ only in what they drop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from recsieve.fidelity import Fidelity
 class DropSchedule:
     """Drop a share of each batch that grows from 0 (Algorithm 1).
 
-    `max_drop_rate` (ε_max) is a share of the whole batch, negatives included: with one negative for each positive,
-    0.2 drops about 40 % of the positives. It is reached after `ramp_steps` (ε_N) steps. `fidelity="authors"` counts
-    steps and rounds as the authors' released code does instead of as the paper is written; only there the rate may grow
-    to another one first, ε_max to the power of `exponent`.
+    `max_drop_rate` (ε_max) is a share of the whole batch, including negatives: with one negative per positive, 0.2
+    drops about 40 % of the positives. It is reached after `ramp_steps` (ε_N) steps. `fidelity="authors"` counts steps
+    and rounds like the authors' released code instead of the paper; only then can the rate first grow to ε_max to the
+    power `exponent`.
     """
 
     search_space: ClassVar[SearchSpace] = {"drop_positives": Range(0.01, 0.5), "ramp_epochs": Range(0.5, 30)}
@@ -62,13 +62,13 @@ class DropSchedule:
         return elapsed * (highest / last) if elapsed < last else highest * (last > 0)
 
     def n_drop(self, step: int, batch_size: int, n_observed: int) -> int:
-        """How many interactions of a batch to drop: never more than there are positives."""
+        """How many interactions of a batch to drop, at most the number of positives."""
         rate = self.drop_rate(step)
         wanted = int(rate * batch_size) if self.fidelity == "paper" else batch_size - int((1 - rate) * batch_size)
         return min(wanted, n_observed)
 
     def drop_highest(self, scores: Tensor, batch: LossBatch) -> Tensor:
-        """Weight 0 for the observed interactions with the highest scores, as many as are due, and 1 for the rest."""
+        """Weight 0 for the observed interactions with the highest scores, as many as are due, else 1."""
         observed = batch.labels > 0
         n_drop = self.n_drop(batch.step, len(observed), int(observed.sum()))
         ranking = scores.masked_fill(~observed, -torch.inf).argsort(descending=True, stable=True)

@@ -1,11 +1,11 @@
-"""Where to look for the best value of an option."""
+"""The search ranges of options."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Range(NamedTuple):
-    """Numbers from low to high, by factors: from 0.01 to 0.02 is as far as from 0.1 to 0.2."""
+    """Numbers from low to high on a log scale: from 0.01 to 0.02 is as far as from 0.1 to 0.2."""
 
     low: float
     high: float

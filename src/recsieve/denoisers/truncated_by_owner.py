@@ -1,4 +1,4 @@
-"""T-CE with a drop rate for each user, or for each item, and the same total."""
+"""T-CE with a drop rate for each user or item, and the same total."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from recsieve.errors import ConfigError
 
 @dataclass
 class TruncatedByOwner:
-    """Drop as many as T-CE, but of each user (or item) those with the largest losses among its own.
+    """Drop as many as T-CE, but take the largest losses of each user (or item).
 
-    The paper suggests user- and item-specific rates and gives none. Here the rate of an owner is a·q + (1 − a)·ε: ε is
-    the share of the positives that is dropped, q the share of the owner's that was among the ε largest losses of the
-    last epoch, and a is `follow`. With 0 everybody loses the same share, and with 1 it is T-CE by the losses of the
-    last epoch. The sum over all owners is that of T-CE for every `follow`. The first epoch is T-CE.
+    The paper suggests rates for each user and item, but gives none. Here the rate of an owner is a·q + (1 − a)·ε. ε is
+    the share of the positives that is dropped, q is the share of the owner's positives that were among the ε largest
+    losses of the last epoch, and a is `follow`. With 0, everybody loses the same share; with 1, it is T-CE by the
+    losses of the last epoch. The total is that of T-CE for every `follow`. The first epoch is T-CE.
     """
 
     search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "by": ("user", "item")}

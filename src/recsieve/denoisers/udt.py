@@ -1,4 +1,4 @@
-"""UDT: each user's positives share that user's weight by their losses, and users with large losses weigh less."""
+"""UDT: a user's weight is distributed over their positives by loss, and users with large losses get less of it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from recsieve.errors import ConfigError
 
 @dataclass
 class UDT:
-    """Weigh a positive by f_u · n_u · softmax(−loss / T_u) over its user's positives, a negative by f_u.
+    """Weight a positive by f_u · n_u · softmax(−loss / T_u) over its user's positives, and a negative by f_u.
 
-    As the code of the RecSys 2025 study of denoisers does, from the third epoch on, with the losses of the last. T_u
-    goes in even steps from `low_temperature` for the user with the lowest mean loss to `high_temperature` for the one
-    with the highest, and f_u from `high_factor` to `low_factor`. The mean is over the batch.
+    This is what the code of the RecSys 2025 study of denoisers does, from the third epoch on, with the losses of the
+    last epoch. T_u goes in even steps from `low_temperature` for the user with the lowest mean loss to
+    `high_temperature` for the one with the highest, and f_u from `high_factor` to `low_factor`. The mean divides by the
+    batch size.
     """
 
     divides_by: ClassVar[str] = "batch"

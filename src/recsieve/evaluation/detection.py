@@ -22,12 +22,12 @@ def detection(
     *,
     share: float = TOP_SHARE,
 ) -> dict[str, Any]:
-    """Measure how well high scores find false positives, overall and under "groups" by the label of each interaction.
+    """Measure how well high scores find false positives, overall and, under "groups", by the group of each interaction.
 
-    `false_positive` holds booleans or the flags of `Interactions`; what is unknown is left out. `precision` and
-    `recall` are of the `share` of all interactions with the highest scores (for drops: the share that was dropped),
-    and `selected` says what part of a group that is. Ties count as in the mean over all orders. A measure is NaN
-    where it is not defined, e.g. `roc_auc` where nothing is noise.
+    `false_positive` has booleans or the labels of `Interactions`; unlabelled ones are left out. `precision` and
+    `recall` are those of the `share` of all interactions with the highest scores (for drops: the share that was
+    dropped), and `selected` is the share of a group among them. Ties count as the mean over all orders. A measure is
+    NaN if it is not defined, e.g. `roc_auc` without noise.
     """
     suspicion, flags = np.asarray(scores, np.float64), np.asarray(false_positive)
     labels = None if groups is None else np.asarray(groups)
@@ -49,12 +49,12 @@ def detection(
 
 
 def roc_auc(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> float:
-    """The probability that a false positive has a higher score than a true one; a tie is half of it."""
+    """The probability that a false positive has a higher score than a true positive; a tie counts half."""
     return _Ladder.of(*_sorted(scores, noise)).roc_auc()
 
 
 def average_precision(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> float:
-    """The mean over false positives of the precision among all with their score or a higher one."""
+    """The mean over false positives of the precision among all interactions with at least their score."""
     return _Ladder.of(*_sorted(scores, noise)).average_precision()
 
 

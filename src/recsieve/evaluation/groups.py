@@ -1,4 +1,4 @@
-"""Users and items in groups: a mean over all can hide that the few gain what the many lose."""
+"""Groups of users and items: a mean over all can hide that few gain what many lose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recsieve.data.interactions import Interactions
 
 
 def popularity_groups(data: Interactions) -> NDArray[np.str_]:
-    """For each item "head" or "tail": the head are the most popular items that have half of the interactions."""
+    """For each item "head" or "tail"; the head is the most popular items with half of the interactions."""
     return np.where(_shares_before(-data.item_counts(), data.item_counts()) < 0.5, "head", "tail")
 
 
@@ -21,14 +21,14 @@ def activity_groups(data: Interactions) -> NDArray[np.str_]:
 
 
 def sparsity_groups(data: Interactions, n_groups: int = 4) -> NDArray[np.int64]:
-    """For each user a number from 0: by interactions, fewest first, into groups with equally many in total (Fig. 6)."""
+    """A group number from 0 for each user: by interactions, fewest first, with equal totals per group (Fig. 6)."""
     counts = data.user_counts()
     middle = _shares_before(counts, counts) + counts / (2 * max(len(data), 1))
     return np.minimum((middle * n_groups).astype(np.int64), n_groups - 1)
 
 
 def some_users(data: Interactions, most: int | None) -> Interactions:
-    """The interactions of at most so many users, drawn once: the same ones in every run."""
+    """The interactions of a random sample of at most so many users, the same in every run."""
     users = np.flatnonzero(data.group.sum(data.user_counts()))
     if most is None or len(users) <= most:
         return data

@@ -1,4 +1,4 @@
-"""What a ranking is worth, user by user, by the formulas of the paper's authors."""
+"""Ranking metrics of each user, by the formulas of the paper's authors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_PLACES = 1 << 24  # of lists held at once
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Displayed):
-    """Metrics of each user, and their means over the users for whom they are defined."""
+    """The metrics of each user, and their means over the users for whom they are defined."""
 
     users: NDArray[np.int32]
     per_user: dict[str, NDArray[np.float64]]  # "recall@20" -> (users,), NaN where undefined
     overall: dict[str, float]  # also "coverage@20", which has no value for one user
 
     def shown(self) -> Shown:
-        """The means, metrics by list lengths."""
+        """The means, with metrics by list length."""
         return Shown(f"{len(self.users):,} users", *metric_rows(self.overall))
 
     def frame(self, user_ids: pl.Series) -> pl.DataFrame:
@@ -48,10 +48,10 @@ def evaluate(
     *,
     nothing_relevant: float = np.nan,
 ) -> Evaluation:
-    """Rank all unseen items for each user with something relevant, and measure the lists.
+    """Rank all unseen items for each user with something relevant, and compute the metrics of the lists.
 
-    In a group each rank does this for its own users, and all get the metrics of all. `nothing_relevant` is what a user
-    counts who has only false positives: NaN leaves them out of the means.
+    In a group of ranks, each does this for its own users, and all get the metrics of all. `nothing_relevant` is the
+    value for a user who has only false positives; NaN leaves them out of the means.
     """
     if not ks or min(ks) < 1:
         raise ConfigError(f"the list lengths are {list(ks)}: give whole numbers from 1, e.g. 5 20 50.")
@@ -103,9 +103,9 @@ def ranking_metrics(
 ) -> dict[str, NDArray[np.float64]]:
     """Recall, NDCG, precision, hit rate and MRR of each user's list at each length.
 
-    Recall@K divides by the number of relevant items; NDCG@K has binary gain, the discount 1/log2(rank + 1), and the
-    ideal list of min(K, relevant) items. A user with nothing relevant has NaN. Where items come with weights, such as
-    how often a test has them, these count in recall's divisor and in the ideal list; a hit counts once.
+    Recall@K divides by the number of relevant items. NDCG@K has binary gain, the discount 1/log2(rank + 1), and the
+    ideal list of min(K, relevant) items. A user without relevant items gets NaN. If items have weights, such as how
+    often a test repeats them, these count in recall's divisor and in the ideal list; a hit counts once.
     """
     hits = np.zeros((len(users), max(ks)), dtype=bool)
     _find_hits(hits, top, users, relevant.offsets, relevant.items)
@@ -129,7 +129,7 @@ def ranking_metrics(
 
 
 def discounts(k: int) -> NDArray[np.float64]:
-    """What a hit at each rank of a list gives to its DCG."""
+    """The contribution of a hit at each rank to the DCG."""
     return 1 / np.log2(np.arange(2, k + 2))
 
 

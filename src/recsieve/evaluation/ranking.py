@@ -1,4 +1,4 @@
-"""Full ranking: the best items of each user among all that they have not seen."""
+"""Full ranking: the best items of each user among all unseen ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTHING = np.zeros(0, np.int32)
 
 @dataclass(frozen=True)
 class Mask:
-    """What must not be in the list of each user that is ranked for: rows are in their order."""
+    """Items that must not be in the list of each ranked user; the rows are in the order of these users."""
 
     denied: CSR
     hidden: NDArray[np.int32] = field(default_factory=lambda: NOTHING)  # from all, sorted
@@ -58,10 +58,10 @@ def rank_items(
     block_bytes: int = BLOCK_BYTES,
     workers: int | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The k best items of each user and their scores, best first; −1 where fewer than k are left.
+    """The k best items of each user and their scores, best first; −1 if fewer than k are left.
 
-    `seen` has a row for each user of the model, a mask one for each of `users`. With `workers=1` all is done in the
-    thread that asks, and nothing of the process is touched; otherwise by as many threads as torch has.
+    `seen` has a row for each user of the model, a mask one for each of `users`. With `workers=1` everything is done in
+    the calling thread, and nothing else in the process is changed; otherwise by as many threads as torch has.
     """
     k = min(k, model.n_items)
     top, best = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
@@ -90,7 +90,7 @@ def rank_items(
 
 
 def rank_scores(scores: NDArray[np.float32], users: NDArray[np.int32], k: int, seen: CSR) -> NDArray[np.int32]:
-    """The k best items of each user, given the scores of all; those of seen items are overwritten."""
+    """The k best items of each user, given all scores; those of seen items are overwritten."""
     top = np.empty((len(users), min(k, scores.shape[1])), np.int32)
     found = _Found(*top.shape)
     found.look_through(scores, 0, users, Mask(seen))
@@ -99,7 +99,7 @@ def rank_scores(scores: NDArray[np.float32], users: NDArray[np.int32], k: int, s
 
 
 def users_at_once(n_items: int, block_bytes: int) -> int:
-    """How many users' scores fit into the memory allowed."""
+    """Ranges of users whose scores fit into the allowed memory."""
     return max(1, block_bytes // (4 * n_items))
 
 
@@ -231,7 +231,7 @@ def _group_maxima(scores):
 
 @njit(cache=True)
 def keep_best(scores, items, count, k):
-    """Keep only the k best of the first `count`, of equal ones the first; gives the least kept, and how many."""
+    """Keep the k best of the first `count` (of equal ones the first); returns the smallest kept, and how many."""
     if count <= k:
         return np.float32(-np.inf), count
     floor = np.partition(scores[:count], count - k)[count - k]

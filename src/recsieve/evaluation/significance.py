@@ -1,9 +1,9 @@
-"""Whether a method is better than another, and how sure that is, given that both users and trainings vary.
+"""Whether one method is better than another, given that both users and trainings vary.
 
-A difference that is tested over users alone takes the luck of a few trainings for an effect: two identical methods
-with other seeds then differ "significantly" in up to nine of ten comparisons. So the variance of the mean difference
-is put together from users and seeds (a two-way analysis of variance with random effects), and the few seeds have
-their say in the critical value (Cochran and Cox), which keeps the rate of false alarms at what is promised.
+A test over users alone takes the luck of a few trainings for an effect: two identical methods with different seeds then
+differ "significantly" in up to nine of ten comparisons. So the variance of the mean difference combines users and seeds
+(a two-way analysis of variance with random effects), and the small number of seeds enters the critical value (Cochran
+and Cox), which keeps the rate of false alarms at its nominal level.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Verdict = Literal["better", "worse", "no difference found"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a method differs from a baseline in a metric, on average over users and seeds."""
+    """The difference between a method and a baseline in a metric, averaged over users and seeds."""
 
     mean_difference: float
     relative_difference: float  # to the baseline's mean
@@ -47,14 +47,14 @@ class Comparison:
         return self.spread.n_seeds
 
     def smallest_detectable(self, level: float = LEVEL) -> float:
-        """The difference that would have been found with 80 % probability, at a level of false alarms."""
+        """The difference that would have been detected with 80 % probability, at a given level."""
         return self.spread.error * (self.spread.quantile(level / 2) + self.spread.quantile(1 - POWER))
 
 
 def compare_paired(
     method: NDArray[np.floating], baseline: NDArray[np.floating], *, rng: np.random.Generator, n_bootstrap: int = 2000
 ) -> Comparison:
-    """Compare two methods by a metric of which more is better: (seeds, users), the same of both in the same order."""
+    """Compare two methods by a metric where more is better: (seeds, users), both in the same order."""
     _check_shapes(np.shape(method), np.shape(baseline))
     differences = np.asarray(method, np.float64) - np.asarray(baseline, np.float64)
     if not np.isfinite(differences).all():
@@ -71,7 +71,7 @@ def compare_paired(
 
 
 def holm(p_values: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64]:
-    """Raise p-values so that among all of them together a false alarm is as rare as promised (Holm, 1979)."""
+    """Correct p-values for the number of comparisons (Holm, 1979)."""
     given = np.asarray(p_values, np.float64)
     order = np.argsort(given)
     raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
@@ -79,14 +79,14 @@ def holm(p_values: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64
 
 
 def levels_left(adjusted: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64]:
-    """The level at which Holm's correction tests each comparison, given which of the others were found to differ."""
+    """The level at which Holm's correction tests each comparison, given which others were found to differ."""
     found = np.asarray(adjusted, np.float64) < LEVEL
     others = found.sum() - found
     return LEVEL / (len(found) - others)
 
 
 def verdict(comparison: Comparison, adjusted_p: float) -> Verdict:
-    """What may be said of a method, given the p-value after correction for many comparisons."""
+    """The verdict on a method, given its corrected p-value."""
     if not adjusted_p < LEVEL:
         return "no difference found"
     return "better" if comparison.mean_difference > 0 else "worse"
@@ -94,7 +94,7 @@ def verdict(comparison: Comparison, adjusted_p: float) -> Verdict:
 
 @dataclass(frozen=True)
 class Spread:
-    """How far the mean difference may be from the truth."""
+    """The uncertainty of the mean difference."""
 
     error: float  # the standard error, of users and seeds together
     users_error: float  # what it would be with these trainings alone, as if they had no luck
@@ -103,12 +103,12 @@ class Spread:
     n_users: int
 
     def quantile(self, tail: float) -> float:
-        """How many standard errors a mean is above the truth with a probability (Cochran and Cox, 1950)."""
+        """How many standard errors a mean is above the truth with some probability (Cochran and Cox, 1950)."""
         of_seeds, of_users = stdtrit(self.n_seeds - 1, tail), stdtrit(self.n_users - 1, tail)  # negative: lower tails
         return float(-self.seeds_share * of_seeds - (1 - self.seeds_share) * of_users)
 
     def p_value(self, n_errors: float) -> float:
-        """The probability of a mean so many standard errors from the truth, to either side."""
+        """The probability of a mean this many standard errors from the truth, on either side."""
         if n_errors >= self.quantile(SMALLEST_P / 2):
             return 0.0
         smallest, largest = math.log(SMALLEST_P / 2), math.log(0.5)

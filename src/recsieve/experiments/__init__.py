@@ -1,1 +1,1 @@
-"""Where all parts meet."""
+"""Experiments: runs, comparisons, tuning, leaderboards."""

@@ -36,7 +36,7 @@ RESULT = "comparison.json"
 
 @dataclass(frozen=True)
 class Prepared:
-    """A split that is written down, and what is known of it."""
+    """A split that is saved, and facts about it."""
 
     folder: Path
     fingerprint: str
@@ -54,7 +54,7 @@ def run_comparison(
     progress: Progress | None = None,
     write_page: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
-    """Train what is not trained yet, compare, and write comparison.json and the tables into `out`."""
+    """Train what is missing, compare, and write comparison.json and the tables into `out`."""
     started = time.perf_counter()
     check_folder(out, "comparison")
     with locked(out):

@@ -30,7 +30,7 @@ FOUND = ("base_rate", "roc_auc", "average_precision", "selected", "precision", "
 
 @dataclass(frozen=True)
 class SeedRuns:
-    """The runs of one strategy for one model on one kind of noise, a seed each."""
+    """The runs of one strategy for one model with one kind of noise, one per seed."""
 
     noise: str
     model: str
@@ -43,7 +43,7 @@ class SeedRuns:
 
 
 def runs_of_seeds(cells: Sequence[Cell], folder: Path) -> list[SeedRuns]:
-    """Put the seeds of each cell together, in the order of the plan."""
+    """Group the runs of each cell by seed, in the order of the plan."""
     compared: dict[tuple[str, str, str], SeedRuns] = {}
     for cell in cells:
         key = cell.noise, cell.settings.model, cell.contender.name
@@ -53,8 +53,9 @@ def runs_of_seeds(cells: Sequence[Cell], folder: Path) -> list[SeedRuns]:
 
 
 def conclude(compared: Sequence[SeedRuns], metric: str) -> list[dict[str, Any]]:
-    """A row for each cell: its metrics, and how it stands against the same model without denoising, the popularity
-    control, and the plain model that is best on validation."""
+    """A row for each cell: its metrics, compared with the same model without denoising, the popularity control, and the
+    plain model that is best on validation data.
+    """
     per_user = {one.key: read_per_user(one.runs, metric) for one in compared}
     opponents = {one.key: _opponents(one, compared) for one in compared}
     pairs = [(key, other) for key, others in opponents.items() for other in others.values()]
@@ -80,7 +81,7 @@ def conclude(compared: Sequence[SeedRuns], metric: str) -> list[dict[str, Any]]:
 
 
 def best_plain(compared: Sequence[SeedRuns], noise: str) -> SeedRuns:
-    """The model that is best on validation without denoising, of those asked for and those in every comparison."""
+    """The best model on validation data without denoising, among the given ones and those in every comparison."""
     plain = [one for one in compared if one.noise == noise and one.contender.role in ("baseline", "plain model")]
     return max(plain, key=lambda one: np.mean([_on_validation(run) for run in one.runs]))
 
@@ -167,7 +168,7 @@ def _cost(run: Mapping[str, Any]) -> float | None:
 
 
 def detection_where_selected(runs: Sequence[RunFolder]) -> dict[str, dict[str, dict[str, float]]]:
-    """How well noise was found, by score and group, at the remembered epoch next to the selected one."""
+    """How well noise was found, by score and group, at the recorded epoch closest to the selected one."""
     frames = [_nearest(run) for run in runs if (run.path / DETECTION).exists()]
     if not frames:
         return {}
@@ -185,7 +186,7 @@ def _nearest(run: RunFolder) -> pl.DataFrame:
 
 
 def selection_study(validations: Sequence[pl.DataFrame]) -> dict[str, dict[str, float]]:
-    """The test score of the epoch that each criterion would have chosen among those that were trained."""
+    """The test score of the epoch that each criterion would have selected."""
     return {
         name: spread([_test_where_best(frame, column, sign) for frame in validations])
         for name, (column, sign) in SELECTIONS.items()
@@ -198,7 +199,7 @@ def _test_where_best(validations: pl.DataFrame, column: str, sign: int) -> float
 
 
 def spread(values: Iterable[float | None]) -> dict[str, float]:
-    """Mean and standard deviation over the seeds, of those that are defined."""
+    """Mean and standard deviation over the seeds that have a value."""
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if not len(known):
         return {"mean": float("nan"), "sd": float("nan")}

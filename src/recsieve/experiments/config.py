@@ -1,4 +1,4 @@
-"""A comparison from a TOML file or from options, checked, and the settings of each of its runs."""
+"""A comparison from a TOML file or from options: checked, with the settings of each run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHOICE_TRIALS = 12  # models that `auto` fits in a comparison
 
 
 def make_config(values: dict[str, Any]) -> ComparisonConfig:
-    """Check a configuration down to each strategy's options, before anything is trained."""
+    """Check a configuration, including each strategy's options, before anything is trained."""
     config = validated(ComparisonConfig, values)
     if not config.models or not config.strategies or not config.noise:
         raise ConfigError("there is nothing to compare: give at least one model, one strategy and one kind of noise.")
@@ -43,9 +43,9 @@ def make_config(values: dict[str, Any]) -> ComparisonConfig:
 
 
 def read_config(path: Path, **options: Any) -> ComparisonConfig:
-    """Read a TOML file, in which options that are given take the place of its values.
+    """Read a TOML file; given options override its values.
 
-    Paths in the file are relative to the folder that it is in.
+    Paths in the file are relative to its folder.
     """
     config = make_config(read_toml(path) | options)
     if config.data is None:
@@ -67,7 +67,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def shared_settings(config: Common, model: str) -> dict[str, Any]:
-    """The settings that all trainings of a study of a model have in common."""
+    """The settings that all trainings of a study of a model share."""
     shared = {name: getattr(config, name) for name in Common.model_fields}
     if not fits_itself(model):
         return shared
@@ -76,7 +76,7 @@ def shared_settings(config: Common, model: str) -> dict[str, Any]:
 
 
 def run_settings(config: ComparisonConfig, model: str, strategy: Strategy, seed: int) -> dict[str, Any]:
-    """The settings of one run; what drops at random gets the run's seed."""
+    """The settings of one run; a random control gets the run's seed."""
     options = dict(strategy.denoiser_options)
     if strategy.denoiser in DENOISERS and "seed" in options_of(DENOISERS[strategy.denoiser]):
         options.setdefault("seed", seed)

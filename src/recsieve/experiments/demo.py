@@ -25,7 +25,7 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 def run_demo(out: Path, seed: int, progress: Progress | None = None) -> dict[str, Path]:
-    """Simulate a log and make each run; those that are finished are taken as they are."""
+    """Simulate a log and train each run; finished runs are reused."""
     world = demo_world()
     data = out / "data"
     if not data.exists():

@@ -1,4 +1,4 @@
-"""Strategies × models × data sets with equal tuning: every cell is a search for options and then a comparison."""
+"""Strategies × models × data sets with equal tuning: every cell is tuned and then compared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
 class BoardModel(BaseModel):
-    """A model of the leaderboard, and how it is trained whatever the strategy."""
+    """A model of the leaderboard, and how it is trained with every strategy."""
 
     model_config = _STRICT
 
@@ -40,7 +40,7 @@ class BoardModel(BaseModel):
 
 
 class Board(BaseModel):
-    """What is on a leaderboard, and what each strategy may spend."""
+    """The contents of a leaderboard, and the number of trials for each strategy."""
 
     model_config = _STRICT
 
@@ -54,7 +54,7 @@ class Board(BaseModel):
 
 
 def read_board(path: Path) -> Board:
-    """Read a leaderboard's TOML file; paths in it are relative to the folder that it is in."""
+    """Read the TOML file of a leaderboard; paths in it are relative to its folder."""
     board = validated(Board, read_toml(path))
     for name in board.noise:
         if name not in board.data:
@@ -76,7 +76,7 @@ class BoardCell:
 
 
 def cells(board: Board, data: list[str], models: list[str]) -> Iterator[BoardCell]:
-    """The cells of the named data and models, or of all; a name that is not there is an error."""
+    """The cells of the named data and models, or of all; an unknown name is an error."""
     for wanted, known in ((data, board.data), (models, board.models)):
         for name in wanted:
             if name not in known:
@@ -97,9 +97,9 @@ def run_cell(
     progress: Progress | None = None,
     write_page: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
-    """Tune and compare what is not done yet, and write the cell's result.
+    """Tune and compare what is missing, and write the result of the cell.
 
-    The model's own options and the learning rate are tuned for plain training, and are then those of all strategies and
+    The model's own options and the learning rate are tuned for plain training, and used for all strategies and
     controls. Each strategy has as many trials for its own options.
     """
     model, noise = board.models[cell.model], board.noise.get(cell.data, Noise())

@@ -1,4 +1,4 @@
-"""What a result was made on."""
+"""The machine and the versions behind a result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cores() -> int:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that decide numbers."""
+    """The versions of Python and of the packages that affect results."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 

@@ -1,4 +1,4 @@
-"""The data of a comparison: with the noise that it has, or cleaned and given noise at a known rate."""
+"""The data of a comparison: with its own noise, or cleaned and with noise added at a known rate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from recsieve.simulation.injection import inject
 
 
 def with_noise(split: Split, noise: Noise) -> Split:
-    """The split as it is, or with known noise taken out of training and validation and other noise put in.
+    """The split unchanged, or with known noise removed from training and validation and other noise added.
 
-    Noise is added to both, as to a log before it is split, so that validation is no cleaner than training. It is never
-    one of the pairs held out for the test, and the test stays as it is.
+    Noise is added to both, as to a log before it is split, so that validation is not cleaner than training. Pairs held
+    out for the test are never used, and the test does not change.
     """
     if noise.mechanism == NATURAL:
         return split

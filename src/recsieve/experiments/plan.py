@@ -1,4 +1,4 @@
-"""The runs of a comparison, with the controls that nobody has to ask for."""
+"""The runs of a comparison, including its controls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORACLE = "clean training (oracle)"
 
 @dataclass(frozen=True)
 class Contender:
-    """A strategy in a comparison, and what it is there for."""
+    """A strategy in a comparison, and its role."""
 
     name: str
     strategy: Strategy
@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """What a person calls it, e.g. "GMF, T-CE, seed 0"."""
+        """A readable name, e.g. "GMF, T-CE, seed 0"."""
         model = MODELS[self.settings.model]
         seed = [f"seed {self.settings.seed}"] if getattr(model, "uses_seed", True) else []
         noise = [] if self.noise == "natural" else [f"{self.noise} noise"]
@@ -62,7 +62,7 @@ class Cell:
 
 
 def plan(config: ComparisonConfig, flags: Mapping[Noise, bool]) -> list[Cell]:
-    """Every run, seed by seed, so that what is finished early is balanced; `flags` says where noise is known."""
+    """Every run, seed by seed, so that early results are balanced; `flags` says whether noise is known."""
     cells = [
         Cell(noise.name, contender, make_settings(run_settings(config, model, contender.strategy, seed)))
         for seed in range(config.seeds)
@@ -92,7 +92,7 @@ def _accepted(model: str, contender: Contender) -> bool:
 
 
 def tell_left_out(config: ComparisonConfig) -> None:
-    """Say which of the strategies that were asked for a model has no use for."""
+    """Report the given strategies that have no effect on a model."""
     for model in config.models:
         for name, strategy in config.strategies.items():
             if not accepts(model, strategy.denoiser):
@@ -118,7 +118,7 @@ def contenders(strategies: Mapping[str, Strategy], *, noise_is_known: bool) -> l
 
 @dataclass(frozen=True)
 class Pace:
-    """How much is dropped and how fast, and the training: what a strategy and its control have in common."""
+    """How much is dropped and how fast, and the training: what a strategy and its control share."""
 
     rate: tuple[tuple[str, int | float | str], ...]
     learning_rate: float | None

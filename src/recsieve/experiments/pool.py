@@ -1,5 +1,6 @@
-"""The one runner of experiments: tasks that are not finished yet, in parallel processes of one thread each, so that
-their numbers depend neither on how many processes there are nor on which ends first."""
+"""The runner of all experiments: unfinished tasks, in parallel processes of one thread each, so that results depend
+neither on the number of processes nor on their order.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Started:
-    """What is about to be done: told once, before the first task."""
+    """What is about to be done; reported once, before the first task."""
 
     tasks: int
     finished: int  # those that were done before
@@ -47,11 +48,11 @@ Progress = Callable[[Started | Advanced], None]
 
 
 class Cancelled(Exception):
-    """Everything was stopped while this task went on."""
+    """Everything was stopped while this task was running."""
 
 
 class Reporter:
-    """Tells the parent how far a task is, and ends the task when the parent says so."""
+    """Reports the progress of a task to the parent, and ends the task if the parent says so."""
 
     def __init__(
         self, begun: Advanced, send: Callable[[Advanced], None], stopped: Callable[[], bool] = lambda: False
@@ -60,7 +61,7 @@ class Reporter:
         self.tell(0)
 
     def take(self, event: Event) -> None:
-        """Take what a training says of itself."""
+        """Report an event of a training."""
         self.check()
         if isinstance(event, Validated):
             self.tell(event.epoch + 1, event.score)
@@ -79,9 +80,9 @@ class Reporter:
 
 
 class Task(Protocol):
-    """What a process is given to do; it must be picklable, and leave whole files whenever it is ended.
+    """A task for a process; it must be picklable, and leave complete files whenever it is ended.
 
-    Its result is in its folder, so that whoever asks again finds it `finished`.
+    Its result is in its folder, so that it is found to be `finished` the next time.
     """
 
     @property
@@ -105,9 +106,9 @@ def run_all(
     unit: str = "epoch",
     noun: str = "runs",
 ) -> None:
-    """Run every task that is not finished; the first that fails, or an interruption, ends them all.
+    """Run every task that is not finished; the first failure, or an interruption, ends them all.
 
-    There are as many processes as cores where `workers` does not say, and `most` units in a task.
+    There are as many processes as cores unless `workers` says otherwise, and `most` units in a task.
     """
     report = progress or unheard
     todo = [task for task in tasks if not task.finished]
@@ -119,7 +120,7 @@ def run_all(
 
 @lru_cache(maxsize=1)
 def cached_split(folder: Path) -> Split:
-    """The split in a folder, which the next task of this process most likely needs again."""
+    """The split in a folder, cached because the next task of this process probably needs it again."""
     return RunFolder(folder).read_split()
 
 

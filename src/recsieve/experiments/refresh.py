@@ -1,4 +1,4 @@
-"""A run folder and yesterday's log become another run folder."""
+"""Refreshing a run folder with new data into another run folder."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def refresh_and_save(
     anew: bool = False,
     progress: Callable[[Event], None] | None = None,
 ) -> RunResult:
-    """Refresh a run with new data, whose columns are called as those of the run were unless `columns` says otherwise.
+    """Refresh a run with new data; columns are those of the run unless `columns` says otherwise.
 
-    With `anew`, the same is also trained from the start, to say what the refreshed one is worth beside it.
+    With `anew`, a model is also trained from scratch, to compare the refreshed one with it.
     """
     run, begun = RunFolder(out), RunFolder(source)
     if run.path.resolve() == begun.path.resolve():

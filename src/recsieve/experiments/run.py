@@ -1,4 +1,4 @@
-"""One recommender from a log to a run folder."""
+"""Training a recommender from a log to a run folder."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class TrainTask:
-    """A training from data to a run folder, for the pool; one that was stopped goes on."""
+    """A training from data to a run folder, for the pool; one that was stopped continues."""
 
     name: str
     load: Callable[[], Split]
@@ -76,10 +76,10 @@ def train_and_save(
     group: Communicator = SINGLE_PROCESS,
     write_page: Callable[[RunResult], object] = lambda result: None,
 ) -> RunResult:
-    """Train a recommender on a log and write its run folder; with `resume`, go on where it was stopped.
+    """Train a recommender on a log and write its run folder; with `resume`, continue where it was stopped.
 
-    In a group each rank trains on its share, and only the first reads and writes the folder. What writes the page is
-    given by whoever knows of pages: nobody else may write into the folder before it is there.
+    In a group of ranks, each trains on its share, and only the first reads and writes the folder. `write_page` is
+    passed in, because pages are a layer above; it is called before the lock of the folder is released.
     """
     run = RunFolder(out)
     if settings.shard_tables:
@@ -128,7 +128,7 @@ def train_split(
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
 ) -> RunResult:
-    """Train on a split that is read already, or on a rank's share of one."""
+    """Train on a loaded split, or on a rank's share of one."""
     group = split.train.group
     check_possible(settings, split)
     about = about | {"fingerprint": fingerprint(split.train)}
@@ -197,7 +197,7 @@ def _examples(recommender: Recommender, split: Split) -> pl.DataFrame | None:
 
 
 def check_out(run: RunFolder, *, resume: bool) -> None:
-    """Refuse a folder that holds something that would be damaged."""
+    """Refuse a folder with contents that would be damaged."""
     if run.begun and not resume:
         raise RunError(f"{run.path} already holds a run: continue it with --resume, or give another folder with --out.")
     if run.path.is_file():
@@ -207,7 +207,7 @@ def check_out(run: RunFolder, *, resume: bool) -> None:
 
 
 def check_same(run: RunFolder, settings: Settings, data_fingerprint: str | None = None) -> None:
-    """Refuse to go on with a run under other settings or with other data."""
+    """Refuse to continue a run with other settings or other data."""
     before, now = settings_of(run).model_dump(), settings.model_dump()
     for name, value in now.items():
         if before[name] != value:

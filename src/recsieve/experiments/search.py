@@ -1,4 +1,6 @@
-"""The trials of one strategy: options in, the defaults first, validation scores out, hopeless ones stopped early."""
+"""The trials of one strategy: options in (the defaults first), validation scores out; hopeless trials are stopped
+early.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ FEW = 10  # trials below which the importance of an option is a guess
 
 
 def make_tuning(values: dict[str, Any]) -> TuningConfig:
-    """Check what is given, before anything is trained; strategies that the model has no use for are left out."""
+    """Check the configuration before anything is trained; strategies without effect on the model are left out."""
     config = validated(TuningConfig, values)
     if config.select_by == VALIDATION_LOSS and fits_itself(config.model):
         raise ConfigError(f"{config.model} has no validation loss: select by a metric, e.g. 'ndcg@20'.")
@@ -56,27 +58,27 @@ def make_tuning(values: dict[str, Any]) -> TuningConfig:
 
 
 def common_settings(config: TuningConfig) -> dict[str, Any]:
-    """The settings that all trials have in common."""
+    """The settings that all trials share."""
     own = {name: getattr(config, name) for name in ("model", "model_options", "seed", "learning_rate")}
     own = {name: value for name, value in own.items() if value is not None}
     return shared_settings(config, config.model) | own
 
 
 def space_of(config: TuningConfig, denoiser: str) -> SearchSpace:
-    """What is searched for a strategy."""
+    """The search space of a strategy."""
     space = search_space(config.model, denoiser, config.model_options, config.epochs)
     given = () if config.learning_rate is None else ("learning_rate",)
     return {name: choice for name, choice in space.items() if name not in given}
 
 
 def title_of(model: str, denoiser: str) -> str:
-    """What a strategy is called: the paper's names are of gradient descent."""
+    """The name of a strategy; the paper's names are for gradient descent only."""
     return denoiser if fits_itself(model) else TITLES.get(denoiser, denoiser)
 
 
 @dataclass(frozen=True)
 class StudyTask:
-    """The trials of one strategy, one after the other; those that have ended are not repeated."""
+    """The trials of one strategy, one after the other; finished trials are not repeated."""
 
     denoiser: str
     config: TuningConfig
@@ -130,7 +132,7 @@ class StudyTask:
 
 
 def open_study(folder: Path, denoiser: str) -> optuna.Study:
-    """The trials of a strategy as they are stored."""
+    """The saved trials of a strategy."""
     storage = optuna.storages.RDBStorage(
         f"sqlite:///{folder / STORAGE}", engine_kwargs={"connect_args": {"timeout": 60}}
     )
@@ -149,7 +151,7 @@ def any_complete(study: optuna.Study) -> bool:
 
 
 def importance(study: optuna.Study) -> dict[str, float]:
-    """The share of each option in what makes good trials differ (PED-ANOVA); nothing where trials are few."""
+    """The importance of each option for good trials (PED-ANOVA); empty if there are few trials."""
     searched = [trial for trial in study.trials if trial.state == TrialState.COMPLETE and trial.params]
     if len(searched) < FEW or len(searched[0].params) < 2 or len({trial.value for trial in searched}) < 2:
         return {}
@@ -159,7 +161,7 @@ def importance(study: optuna.Study) -> dict[str, float]:
 
 
 def trials_table(studies: Sequence[optuna.Study], model: str) -> pl.DataFrame:
-    """A row for each trial that has ended."""
+    """A row for each finished trial."""
     rows = [
         _trial_row(title_of(model, study.study_name), trial)
         for study in studies

@@ -1,4 +1,4 @@
-"""The settings of a comparison and of a search for options; what trainings share, they have from `recsieve.settings`.
+"""The settings of a comparison and of tuning; those shared by all trainings are in `recsieve.settings`.
 
 As there, nothing here imports torch.
 """
@@ -16,7 +16,7 @@ NATURAL = "natural"  # the noise that the data has, known or not
 
 
 class Strategy(BaseModel):
-    """A denoising strategy and its options, and what goes with it."""
+    """A denoising strategy with its options and related settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
@@ -30,7 +30,7 @@ class Strategy(BaseModel):
 
 
 class Noise(BaseModel):
-    """The noise of the data itself, or noise added to clean data until it is the given share."""
+    """The noise of the data itself, or noise added to clean data up to a given share."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +55,7 @@ MODEL = "gmf"
 
 
 class ComparisonConfig(Common):
-    """Everything that decides the numbers of a comparison, and how much of the machine it may use."""
+    """Everything that affects the results of a comparison, and how many processes it may use."""
 
     data: DataSource | None = None  # None: a split that is given in Python
     models: list[str] = Field(default=[MODEL], description="Models, separated by commas.")

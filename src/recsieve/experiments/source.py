@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where interactions come from and what their columns mean."""
+    """Where interactions come from, and what their columns mean."""
 
     source: Path
     validation: Path | None = None
@@ -39,7 +39,7 @@ class DataSource:
     __pydantic_config__ = ConfigDict(extra="forbid")  # for where it is a table of a configuration file
 
     def load(self, group: Communicator | None = None, *, check: bool = True) -> Split:
-        """Read and split, or a rank's share of it; what was wrong with a given split is logged, unless not checked."""
+        """Read and split the data, or a rank's share of it; problems of a given split are logged if checked."""
         from recsieve.communicator import SINGLE_PROCESS
         from recsieve.data.loading import load_split  # not needed for the help of a command, which shows defaults
 
@@ -49,5 +49,5 @@ class DataSource:
         return split
 
     def describe(self) -> dict[str, Any]:
-        """What is worth writing down; paths as they were given."""
+        """What is recorded in a run; paths as they were given."""
         return {name: str(value) for name, value in asdict(self).items() if value is not None}

@@ -1,4 +1,4 @@
-"""What `tune` looks through: the search spaces of the model and the strategy, and what a choice means in words."""
+"""What `tune` searches: the search spaces of the model and the strategy, and what a choice means in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_MODEL = "model "  # before the name of a model's option: a strategy may have 
 def search_space(model: str, denoiser: str, given: Mapping[str, Any], epochs: int) -> SearchSpace:
     """What to search for a model with a strategy, by the name of the hyperparameter.
 
-    Options of the model that are given are not searched, and neither is a ramp that would never end.
+    Given options of the model are not searched, and neither is a ramp that would never end.
     """
     models: SearchSpace = getattr(MODELS[model], "search_space", {})
     strategies: SearchSpace = getattr(DENOISERS[denoiser], "search_space", {})
@@ -31,7 +31,7 @@ def search_space(model: str, denoiser: str, given: Mapping[str, Any], epochs: in
 
 
 def suggest(space: SearchSpace, trial: Trial) -> dict[str, Any]:
-    """The settings of a trial, as far as they are searched."""
+    """The searched settings of a trial."""
     found = {name: _value(name, choice, trial) for name, choice in space.items()}
     rate = {name: found.pop(name) for name in ("learning_rate",) if name in found}
     model = {name.removeprefix(OF_MODEL): found.pop(name) for name in list(found) if name.startswith(OF_MODEL)}
@@ -45,7 +45,7 @@ def flat(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_model(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a model under names of their own."""
+    """Options of a model, with a prefix in their names."""
     return {f"{OF_MODEL}{name}": value for name, value in options.items()}
 
 
@@ -59,7 +59,7 @@ def _value(name: str, choice: Range | tuple[str, ...], trial: Trial) -> int | fl
 
 
 def in_words(denoiser: str, options: Mapping[str, Any], others: Mapping[str, Any]) -> str:
-    """What a choice of options does; `others` are the model's, and the learning rate."""
+    """What a choice of options does; `others` are those of the model, and the learning rate."""
     beside = (f"{name.replace('_', ' ')} {shown(value)}" for name, value in others.items())
     return "; ".join([_of_strategy(denoiser, options), *beside])
 

@@ -1,4 +1,4 @@
-"""What a comparison and a search for options share: a folder, a split, and a result that says how it was made."""
+"""What comparisons and tuning share: a folder, a split, and a result that says how it was made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMAT = 1
 
 
 def check_folder(out: Path, what: str) -> None:
-    """Refuse a place that holds something else than a study of this kind."""
+    """Refuse a folder that contains something other than a study of this kind."""
     if out.is_file():
         raise RunError(f"{out} is a file, but a {what} is a folder: give another name.")
     if is_begun(out) and not (out / "data").exists():
@@ -33,7 +33,7 @@ def check_folder(out: Path, what: str) -> None:
 
 
 def require_split(data: DataSource | None, split: Split | None, needed: Sequence[str], use: str) -> Split:
-    """The split that is given, or that of the data, with something in each part that is needed."""
+    """The given split, or that of the data, with something in each part that is needed."""
     if split is None:
         if data is None:
             raise ConfigError("there is no data: give a file, a folder or a split.")
@@ -45,7 +45,7 @@ def require_split(data: DataSource | None, split: Split | None, needed: Sequence
 
 
 def keep_split(folder: Path, split: Split, *, begun: bool = True) -> str:
-    """Write a split for the processes that train, and refuse another where these have begun; gives its fingerprint."""
+    """Save a split for the training processes, and refuse another one later; returns its fingerprint."""
     run, mark = RunFolder(folder), fingerprint(split.train)
     if not (begun and run.interactions.exists()):
         run.write_split(split)
@@ -55,7 +55,7 @@ def keep_split(folder: Path, split: Split, *, begun: bool = True) -> str:
 
 
 def how_made(config: BaseModel, command: str, started: float) -> dict[str, Any]:
-    """What somebody needs who wants the same result; `started` is by the clock of `time.perf_counter`."""
+    """What is needed to reproduce the result; `started` is a time of `time.perf_counter`."""
     return {
         "format": FORMAT,
         "command": command,
@@ -68,12 +68,12 @@ def how_made(config: BaseModel, command: str, started: float) -> dict[str, Any]:
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
-    """Write a result as JSON, numbers to six digits."""
+    """Write a result as JSON, with numbers rounded to six digits."""
     write_text(path, json.dumps(rounded(result), indent=1, ensure_ascii=False) + "\n")
 
 
 def rounded(value: Any) -> Any:
-    """Six digits are enough for a reader, and what is undefined is null."""
+    """Numbers rounded to six digits; undefined ones are null."""
     if isinstance(value, Mapping):
         return {key: rounded(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

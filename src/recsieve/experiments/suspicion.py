@@ -1,4 +1,4 @@
-"""How well what a training drops, weighs down or finds hard is known noise, beside how popular items are."""
+"""How well drops, weights and losses of a training find known noise, compared with item unpopularity."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ MEASURES = ("n", "base_rate", "roc_auc", "average_precision", "selected", "preci
 
 
 def make_memory(train: Interactions) -> InteractionMemory | None:
-    """A memory of some epochs, where it is known what is noise."""
+    """A record of some epochs, if noise is known."""
     noise = train.is_false_positive
     return InteractionMemory(len(train), keep=EPOCHS) if noise.any() and not noise.all() else None
 
 
 def detection_frame(memory: InteractionMemory, train: Interactions, seed: int) -> pl.DataFrame:
-    """A row for each epoch remembered, score (weight, loss, unpopularity) and group of items or users.
+    """A row for each recorded epoch, score (weight, loss, unpopularity) and group of items or users.
 
-    Each score selects as many interactions as the strategy drops in that epoch, or a tenth if it drops none. Where a
-    strategy chooses its interactions, those that an epoch did not see are left out of it.
+    Each score selects as many interactions as the strategy drops in that epoch, or a tenth if it drops none. If a
+    strategy selects its interactions, those not seen in an epoch are left out.
     """
     rows = _sample(train, seed)
     sampled = train.take(rows)

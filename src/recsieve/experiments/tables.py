@@ -28,7 +28,7 @@ def write_tables(folder: Path, compared: Sequence[SeedRuns], rows: Sequence[Mapp
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a table under a name with both endings."""
+    """Write a table as CSV and Parquet."""
     for ending in (".parquet", ".csv"):
         write_frame(table, path.with_suffix(ending))
 

@@ -1,6 +1,6 @@
-"""Runs in a tool that somebody has already, TensorBoard or MLflow: curves, settings and results of each.
+"""Sends runs to TensorBoard or MLflow: curves, settings and results.
 
-The libraries are extras, and are imported only where they are asked for.
+The libraries are extras, and are imported only if they are used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Point = tuple[int, dict[str, float]]  # a step, and what was measured there
 
 
 class Tracker(Protocol):
-    """Where the numbers of runs go, one run after the other."""
+    """The destination of the numbers of runs, one run after the other."""
 
     def knows(self, name: str) -> bool: ...
 
@@ -65,7 +65,7 @@ class TensorBoard:
 
 
 class MLflow:
-    """A run for each, in an experiment with the name of the folder, wherever MLFLOW_TRACKING_URI says."""
+    """An MLflow run for each, in an experiment named after the folder, at MLFLOW_TRACKING_URI."""
 
     MOST = 1000  # metrics in a request
 
@@ -118,7 +118,7 @@ def make_tracker(kind: str, folder: Path) -> Tracker:
 
 
 class Follower:
-    """Sends the loss and the validation score of a training while it goes on, and the rest when it has ended."""
+    """Sends the loss and the validation score of a training while it runs, and the rest at the end."""
 
     def __init__(self, tracker: Tracker, run: RunFolder) -> None:
         self._tracker, self._run = tracker, run
@@ -127,7 +127,7 @@ class Follower:
         self._which = ""  # of several trainings
 
     def take(self, event: Event) -> None:
-        """Take what a training says of itself; it is sent at validations, for a request takes time."""
+        """Take an event of a training; events are sent at validations, because a request takes time."""
         if not self._begun:
             self._tracker.begin(self._run.path.name)
             self._begun = True
@@ -143,16 +143,16 @@ class Follower:
                 self._waiting.clear()
 
     def end(self) -> None:
-        """Send what is known now that the run is written; nothing if no training went on."""
+        """Send the results of the finished run; nothing if no training took place."""
         if self._begun:
             conclude(self._tracker, self._run)
 
 
 @contextmanager
 def logging_to(kind: str | None, folder: Path, progress: Callable[[Event], None]) -> Iterator[Callable[[Event], None]]:
-    """A callback for one training that also sends what happens, and when it has ended its results.
+    """A callback for one training that also sends its events and, at the end, its results.
 
-    The run is one of those in the folder that its own folder is in.
+    The run belongs to the folder that contains its own folder.
     """
     if kind is None:
         yield progress
@@ -168,7 +168,7 @@ def logging_to(kind: str | None, folder: Path, progress: Callable[[Event], None]
 
 
 def log_run(tracker: Tracker, run: RunFolder) -> None:
-    """Send a run that was made without a tracker, if it has ended and is not there yet."""
+    """Send a run that was trained without a tracker, if it has finished and was not sent yet."""
     if not run.finished or tracker.knows(run.path.name):
         return
     tracker.begin(run.path.name)
@@ -178,7 +178,7 @@ def log_run(tracker: Tracker, run: RunFolder) -> None:
 
 
 def conclude(tracker: Tracker, run: RunFolder) -> None:
-    """Send what is known of a run when it has ended: losses of each kind, settings and test metrics."""
+    """Send the results of a finished run: losses of each kind, settings and test metrics."""
     tracker.add(_points(run.read_frame(run.history), {name: f"training/{name.replace('_', ' ')}" for name in LOSSES}))
     results = {f"test/{name}": value for name, value in run.read_metrics()["test"].items() if value is not None}
     tracker.end(_flat(run.read_config()["settings"]), results)

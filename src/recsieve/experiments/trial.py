@@ -1,4 +1,4 @@
-"""One run of a comparison: trained, watched at every validation, and tested."""
+"""One run of a comparison: trained, measured at every validation, and tested."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TrialTask:
 
     @property
     def finished(self) -> bool:
-        """Whether the run is there; one that was begun with other settings is refused."""
+        """Whether the run is finished; one that was started with other settings is refused."""
         run = RunFolder(self.folder)
         if run.exists and run.begun:
             check_same(run, self.cell.settings, self.fingerprint)
@@ -82,7 +82,8 @@ def run_trial(
 ) -> dict[str, Any]:
     """Train one cell and write its run folder, metrics last.
 
-    The folder holds no interactions and no weights: the split is the comparison's, and the seed gives the weights back.
+    The folder has no interactions and no weights: the split belongs to the comparison, and the seed reproduces the
+    weights.
     """
     run = RunFolder(folder)
     about = {"noise": cell.noise, "strategy": cell.contender.name, "fingerprint": fingerprint(split.train)}
@@ -120,15 +121,15 @@ def run_trial(
 
 
 def without_known_noise(train: Interactions) -> Interactions:
-    """Give no weight to known false positives; they stay observed, so that what is ranked stays the same."""
+    """Give no weight to known false positives; they stay observed, so that the items to rank do not change."""
     return replace(train, weight=np.where(train.is_false_positive, np.float32(0), train.weights_or_ones))
 
 
 class Watch:
     """Scores a training by every criterion at each validation, and returns the one that selects.
 
-    The test score is knowledge that nobody has while training: it is written down for the study of selection, and
-    never selects. With `most_users`, these scores are of as many users, the same for every training.
+    The test score is not available in practice. It is recorded for the study of selection criteria, and never selects
+    anything. With `most_users`, the scores are those of that many users, the same for every training.
     """
 
     def __init__(self, split: Split, settings: Settings, metric: str, most_users: int | None = None) -> None:
@@ -155,7 +156,7 @@ class Watch:
         return scores["clean"] if self._select_by.startswith("clean-") else scores["noisy"]
 
     def look(self, model: Scorer, where: Mapping[str, float]) -> dict[str, float]:
-        """Write down what a model scores, at some step and epoch; its validation loss is for those who know it."""
+        """Record the scores of a model at some step and epoch; the validation loss only if it is known."""
         selecting, k, _ = parse_criterion(self._metric if is_loss(self._select_by) else self._select_by)
         noisy, clean = self._on_validation(model, f"{selecting}@{k}", k)
         scores = {"step": float(where["step"]), "epoch": where["epoch"], "noisy": noisy, "clean": clean}

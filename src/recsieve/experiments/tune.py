@@ -1,4 +1,4 @@
-"""The options of a model and of each strategy on somebody's data: equal trials for all, on validation alone."""
+"""Tunes the options of a model and of each strategy: the same number of trials for all, on validation data only."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_tuning(
     progress: Progress | None = None,
     write_page: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
-    """Make the trials that are left, and write tuning.json, the table of trials, and a comparison to run next."""
+    """Run the missing trials, and write tuning.json, the table of trials, and a comparison to run next."""
     started = time.perf_counter()
     check_folder(out, "tuning")
     with locked(out):
@@ -112,7 +112,7 @@ def _describe(study: optuna.Study, model: str, denoiser: str) -> dict[str, Any]:
 
 
 def advice(found: Sequence[dict[str, Any]], metric: str) -> list[str]:
-    """A sentence for each strategy, and what the numbers cannot say."""
+    """A sentence for each strategy, and a caution."""
     plain = next((entry["score"] for entry in found if entry["denoiser"] == "keep-all"), None)
     best = max(found, key=lambda entry: entry["score"])
     lines = [f"Best on validation: {best['title']}, {best['in_words']}."]
@@ -135,7 +135,7 @@ def advice(found: Sequence[dict[str, Any]], metric: str) -> list[str]:
 
 
 def comparison_of(config: TuningConfig, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The comparison that tells whether the tuned options help."""
+    """The comparison that tests whether the tuned options help."""
     strategies = {
         entry["title"]: {
             "denoiser": entry["denoiser"],

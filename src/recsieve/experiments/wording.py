@@ -1,4 +1,4 @@
-"""What the rows of a comparison say, in plain words."""
+"""The results of a comparison in plain words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def answer(rows: Sequence[Mapping[str, Any]], metric: str) -> str:
-    """What somebody in a hurry reads: whether denoising helps the same model, and beside the best plain one."""
+    """The answer in short: does denoising help the same model, and does it beat the best plain model?"""
     return " ".join([_about_denoising(rows), *_about_best_plain(rows, metric)])
 
 
@@ -51,7 +51,7 @@ def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def sentences(rows: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
-    """What the rows say, in plain words."""
+    """The rows in plain words."""
     several = len({(row["noise"], row["model"]) for row in rows if "against_baseline" in row}) > 1
     lines = []
     for row in rows:
@@ -99,7 +99,7 @@ def _about_popularity(row: Mapping[str, Any]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as signed percent, with a true minus and no break before its sign."""
+    """A share as signed percent, with a real minus sign and no line break before %."""
     return f"{100 * share:+.1f}\u00a0%".replace("-", "−")
 
 
@@ -109,7 +109,7 @@ def shown(value: float | str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Seconds in words."""
     seconds = max(0.0, seconds)
     if seconds < 90:
         return f"{seconds:.0f} s"

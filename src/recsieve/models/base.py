@@ -1,4 +1,4 @@
-"""What training, evaluation and users may ask of a model."""
+"""The interface of models that are trained by gradients."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _DRAWN_AT_ONCE = 1 << 16  # rows
 
 
 class Model(Scorer):
-    """A model that is trained by gradients: scores pairs of users and items; knows nothing of files or devices.
+    """A model that is trained by gradients. It scores pairs of users and items, and knows nothing about files or
+    devices.
 
-    Every model is made from the profiles of the users (their training items), which say how many users and items
-    there are; a model may also learn from them. Embeddings from `embedding` give sparse gradients.
+    Every model is created from the profiles of the users (their training items), which also give the numbers of users
+    and items; a model may learn from them. Embeddings from `embedding` have sparse gradients.
     """
 
     # Whether a batch shall hold all rows of a few users, because it is users that are costly to compute.
@@ -52,16 +53,16 @@ class Model(Scorer):
 
     @classmethod
     def seconds(cls, train: Interactions, training: Mapping[str, Any]) -> float:
-        """About how long 40 epochs take, each with its validation; early stopping seldom comes later."""
+        """About how long 40 epochs take, each with its validation; early stopping rarely comes later."""
         rows = len(train) * (1 + training.get("negatives", 1))
         return 40 * (STEP * cls.row_cost * rows + ranking_seconds(train))
 
     @abstractmethod
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
-        """The score of each pair, a logit under cross-entropy: (n,), (n,) -> (n,)."""
+        """The score of each pair, a logit with cross-entropy: (n,), (n,) -> (n,)."""
 
     def losses(self, batch: Batch, objective: Objective) -> Losses:
-        """The losses of a batch, with gradients; a model of several tasks has its own."""
+        """The losses of a batch, with gradients; a model with several tasks has its own."""
         scores = self(batch.users, batch.items).float()
         if not objective.pairwise:
             losses = objective(scores, batch.labels)
@@ -75,9 +76,9 @@ class Model(Scorer):
 
     @torch.no_grad()
     def take_vectors(self, other: Scorer, users: Tensor, items: Tensor) -> bool:
-        """Take over the parameters of a model of other users and items, rows by their code there (−1: none).
+        """Take over the parameters of a model with other users and items; rows by their codes there (−1: none).
 
-        False, and nothing is changed, where the parameters are not alike.
+        Returns False and changes nothing if the parameters do not match.
         """
         theirs = dict(other.named_parameters())
         codes = {
@@ -115,14 +116,14 @@ def _alike(own: Tensor, other: Tensor, codes: Tensor | None) -> bool:
 
 
 def embedding(of: Of, profiles: CSR, factors: int, generator: torch.Generator) -> nn.Embedding:
-    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients; `table_factory` changes that."""
+    """A table of vectors of all users or items from N(0, 0.01), with sparse gradients; see `table_factory`."""
     n_rows = profiles.n_users if of == "users" else profiles.n_items
     return _make_table.get()(of, n_rows, factors, generator)  # type: ignore[return-value]
 
 
 @contextmanager
 def table_factory(make: MakeTable) -> Iterator[None]:
-    """Let another function make the tables of models: some that are filled later, or that are not here as a whole."""
+    """Let another function create the tables of models, such as tables that are filled later or sharded."""
     token = _make_table.set(make)
     try:
         yield
@@ -136,7 +137,7 @@ def empty_table(of: Of, n_rows: int, factors: int, generator: torch.Generator) -
 
 
 def drawn_rows(n_rows: int, factors: int, generator: torch.Generator) -> Iterator[tuple[int, Tensor]]:
-    """The rows that a new table begins with, some at a time and where they start; the same numbers as all at once."""
+    """The initial rows of a table, in blocks with their positions; the same numbers as all at once."""
     # torch draws sixteen numbers at a time, and fewer in another way: no block ends within, and the last is not short.
     starts = range(0, max(n_rows - _DRAWN_AT_ONCE, 0) + 1, _DRAWN_AT_ONCE)
     for start in starts:
@@ -153,7 +154,7 @@ _make_table: ContextVar[MakeTable] = ContextVar("make_table", default=_drawn_tab
 
 
 def output_layer(inputs: int, generator: torch.Generator) -> nn.Linear:
-    """A linear layer to one logit, uniform in ±√(3/inputs), without bias at first."""
+    """A linear layer to one logit, uniform in ±√(3/inputs), with a bias of 0."""
     layer = nn.Linear(inputs, 1)
     bound = (3 / inputs) ** 0.5
     nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
@@ -162,12 +163,12 @@ def output_layer(inputs: int, generator: torch.Generator) -> nn.Linear:
 
 
 def mean_squares(l2: float, batch: Batch, *vectors: Tensor) -> Tensor:
-    """L2 of the vectors of a batch's rows: l2 · Σ ‖vector‖², divided by the rows that all ranks have of it."""
+    """The L2 penalty of a batch: l2 · Σ ‖vector‖², divided by the rows of all ranks."""
     squares = torch.stack([rows.square().sum() for rows in vectors]).sum()
     return l2 * squares / max(batch.n_all or len(batch), 1)
 
 
 def check_l2(l2: float) -> None:
-    """Say what is wrong with a strength of L2."""
+    """Raise an error if a strength of L2 is invalid."""
     if not 0 <= l2 < float("inf"):
         raise ConfigError(f"l2 is {l2}, but it is the strength of L2 regularisation: give 0 or more, e.g. 0.0001.")

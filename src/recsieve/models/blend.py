@@ -1,4 +1,4 @@
-"""A ranking made of fitted models: one or several blended, with an offset on their scores; nothing is trained."""
+"""A ranking from fitted models: one or several blended, with an offset on their scores; nothing is trained."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NOISE = ("users", "items", "user_factors", "item_factors")
 
 
 class Offset(nn.Module):
-    """What is added to the logarithm of a score: a number for the item, and c · log(1 − P) where P is known.
+    """What is added to the logarithm of a score: a number for each item, and c · log(1 − P) if P is known.
 
-    P is the probability that the pair would be noise; `noise` has its logit in four parts, the logit of user u and item
-    i being users[u] + items[i] + user_factors[u] · item_factors[i]. All of it is in the `state_dict`.
+    P is the probability that a pair is noise. `noise` has its logit in four parts: the logit of user u and item i is
+    users[u] + items[i] + user_factors[u] · item_factors[i]. All of it is in the `state_dict`.
     """
 
     item: Tensor
@@ -43,7 +43,7 @@ class Offset(nn.Module):
         return cls(state["item"], noise, float(state.get("strength", 1.0)))
 
     def forward(self, users: Tensor) -> Tensor:
-        """The offsets of all items for some users: (n, items), or (1, items) where they are the same for all."""
+        """The offsets of all items for some users: (n, items), or (1, items) if they are the same for all."""
         if self.noise_users is None:
             return self.item[None]
         logits = torch.addmm(self.noise_items, self.noise_user_factors[users], self.noise_item_factors.T)
@@ -51,7 +51,7 @@ class Offset(nn.Module):
         return self.item - self.strength * functional.softplus(logits)
 
     def of_new_users(self, n_users: int) -> Offset:
-        """The offset of users of whom nothing is known: their part of P's logit is the mean of the fitted users'."""
+        """The offset of unknown users: their part of P's logit is the mean over the fitted users."""
         if self.noise_users is None:
             return self
         noise = {name: getattr(self, f"noise_{name}") for name in NOISE}
@@ -61,9 +61,9 @@ class Offset(nn.Module):
 
 
 class Blend(Scorer):
-    """A weighted sum of the scores of fitted models, each brought to mean 0 and deviation 1 for each user.
+    """A weighted sum of the scores of fitted models, each standardised to mean 0 and deviation 1 for each user.
 
-    With an offset, that is added to the logarithm of each score before. One model alone is not standardised.
+    An offset is added to the logarithm of each score first. A single model is not standardised.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class Blend(Scorer):
         return scores[0] if len(scores) == 1 else blended(scores, self._weights)
 
     def with_offset(self, offset: Offset | None) -> Blend:
-        """The same with another offset, or with none."""
+        """The same blend with another offset, or with none."""
         return self.of(self.scorers, offset)
 
     def of(self, parts: Sequence[Scorer], offset: Offset | None) -> Blend:
-        """Other parts and another offset, blended alike."""
+        """Other parts and another offset, blended in the same way."""
         return Blend(parts, self._weights, offset)
 
     def fold_in(self, profiles: csr_array) -> Blend:
@@ -108,7 +108,7 @@ class Blend(Scorer):
         return Blend(parts, self._weights, offset)
 
     def similar(self, items: Tensor) -> Tensor:
-        """As alike as the parts say, weighted and standardised as their scores are."""
+        """The similarities of the parts, weighted and standardised like their scores."""
         alike = [part.similar(items) for part in self.scorers]
         return alike[0] if len(alike) == 1 else blended(alike, self._weights)
 
@@ -144,7 +144,7 @@ def standardised(scores: Tensor) -> Tensor:
 
 
 def weighted_sum(scores: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """Each times its weight, added up."""
+    """Each tensor times its weight, summed."""
     total = weights[0] * scores[0]
     for of_part, weight in zip(scores[1:], weights[1:], strict=True):
         total.add_(of_part, alpha=weight)

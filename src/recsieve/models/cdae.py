@@ -32,8 +32,8 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
 class CDAE(Model):
     """Encodes a user's corrupted profile and user vector, and decodes the requested items (Wu et al., 2016).
 
-    In training each item of a profile is left out with the probability `corruption`, and the rest is scaled up so
-    that the sum keeps its mean. A re-implementation: the paper gives only the hidden size.
+    In training, each item of a profile is left out with the probability `corruption`, and the rest is scaled up to keep
+    the mean of the sum. This is a re-implementation: the paper gives only the hidden size.
     """
 
     user_grouped_batches = True  # as in the original, which learns from one user after the other
@@ -110,7 +110,7 @@ class CDAE(Model):
 
     @torch.no_grad()
     def fold_in(self, profiles: csr_array) -> FoldedUsers:
-        """Users whose profiles are encoded as those of the fitted ones, with the mean of their own vectors."""
+        """Users whose profiles are encoded like those of fitted users, with the mean of their user vectors."""
         hidden = self._encode_new(checked_profiles(profiles, self.n_items))
         return FoldedUsers(Factors(hidden, self.decoder.weight, self.item_bias.weight.squeeze(-1)), self.title)
 
@@ -121,12 +121,12 @@ class CDAE(Model):
 
     @torch.no_grad()
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
-        """To first order: what an item adds to the hidden vector, where that stands."""
+        """To first order: what an item adds to the hidden vector, at its current value."""
         profile = checked_profiles(profile, self.n_items)
         slopes = self.activation_derivative(self._encode_new(profile))  # (1, factors)
         met = self.encoder.weight[torch.from_numpy(profile.indices.astype(np.int64))]
         return (self.decoder.weight[items] * slopes) @ met.T
 
     def similar(self, items: Tensor) -> Tensor:
-        """The cosine of the vectors by which items are decoded."""
+        """The cosine of the vectors that decode the items."""
         return cosines(self.decoder.weight, items)

@@ -1,5 +1,4 @@
-"""What models share that are solved and not trained: the matrix of weights that they start from, and a fitting of one
-step."""
+"""What closed-form models share: the matrix of weights they start from, and a fitting of one step."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from recsieve.models.scorer import Scorer
 
 
 class ClosedForm(Fitting):
-    """A fitting of one step, which is computed when it is first asked for."""
+    """A fitting of one step, computed when it is first needed."""
 
     def __init__(self, solve: Callable[[], Scorer]) -> None:
         self._solve = solve
@@ -40,7 +39,7 @@ class ClosedForm(Fitting):
 
 
 class Solved(ABC):
-    """A learner that solves its model in one step, and learns nothing from losses that a strategy could weigh."""
+    """A learner that solves its model in one step; it has no losses for a strategy to weight."""
 
     uses_seed: ClassVar[bool] = False
     on_ranks: ClassVar[bool] = False  # whether `solve` also works where ranks share the interactions
@@ -51,7 +50,7 @@ class Solved(ABC):
 
     @abstractmethod
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Scorer:
-        """The fitted model from its state, which comes from a file: what indexes memory is checked."""
+        """The fitted model from its saved state; everything that indexes memory is checked."""
 
     def begin(self, split: Split, run: Run) -> ClosedForm:
         if not self.on_ranks:
@@ -63,7 +62,7 @@ class Solved(ABC):
 
 
 def of_all_ranks(train: Interactions) -> Interactions:
-    """The interactions of all ranks, in the order that one process has them, with no more than their weights."""
+    """The interactions of all ranks, in the order of one process, with only their weights."""
     if train.group.size == 1:
         return train
     users, items = train.all_gather_values(train.users), train.all_gather_values(train.items)
@@ -72,14 +71,14 @@ def of_all_ranks(train: Interactions) -> Interactions:
 
 
 def observed_weights(train: Interactions) -> csr_array:
-    """The weight of each pair, 1 where none are given: (users, items), float32; also what weighs nothing is in it."""
+    """The weight of each pair, 1 if none are given: (users, items), float32; including pairs of weight 0."""
     matrix = csr_array((train.weights_or_ones, (train.users, train.items)), shape=(train.n_users, train.n_items))
     matrix.sort_indices()
     return matrix
 
 
 def weight_matrix(train: Interactions) -> csr_array:
-    """The weight of each pair as above, without what weighs nothing."""
+    """The weight of each pair as above, without pairs of weight 0."""
     matrix = observed_weights(train)
     matrix.eliminate_zeros()
     return matrix
@@ -91,7 +90,7 @@ def with_values(matrix: csr_array, values: NDArray[np.floating]) -> csr_array:
 
 
 def require_one_process(run: Run, model: str) -> None:
-    """Refuse a group of ranks where a model is fitted by one process."""
+    """Refuse a group of ranks if a model is fitted by one process only."""
     if run.group.size > 1:
         raise ConfigError(
             f"{model} is fitted by one process, but {run.group.size} were started: start it without torchrun, or use a "

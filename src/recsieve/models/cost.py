@@ -1,4 +1,4 @@
-"""About how many seconds work takes on two cores, from benchmarks on ml-1m: to decide what fits a budget, no more."""
+"""Rough time estimates for two cores, from benchmarks on ml-1m, to decide what fits into a budget."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ MOST_VALIDATED = 10_000  # users
 
 
 def ranking_seconds(train: Interactions) -> float:
-    """To rank all items for the users of a validation."""
+    """The time to rank all items for the users of a validation."""
     return 4e-9 * min(train.n_users, MOST_VALIDATED) * train.n_items
 
 
 def product_seconds(train: Interactions) -> float:
-    """For the product XᵀX, row by row: every pair of items that a user has."""
+    """The time of the product XᵀX, row by row: every pair of items that a user has."""
     return PRODUCT * float(np.square(train.user_counts(), dtype=np.float64).sum())

@@ -30,12 +30,12 @@ _PROFILES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"profiles": np.s
 
 @dataclass(frozen=True)
 class EASE(Solved):
-    """The linear map from each user's items to the others that errs least, B = 1 − P·diag(1/diag P) with
-    P = (XᵀX + λ·1)⁻¹ (Steck, 2019).
+    """The linear map from each user's items to the others with the smallest error, B = 1 − P·diag(1/diag P) with P =
+    (XᵀX + λ·1)⁻¹ (Steck, 2019).
 
-    `l2` is λ; without it, `default_l2` of the data. Weights of interactions enter by √w in X, and in the profiles that
-    are scored (`weights="profiles"`), or only in what is to be predicted (`"targets"`): then an interaction of weight 0
-    still tells what somebody likes. It takes items² × 8 bytes, and half as much more with weights on targets.
+    `l2` is λ; by default it is `default_l2` of the data. Interaction weights enter as √w in X and in the scored
+    profiles (`weights="profiles"`), or only in what is to be predicted (`"targets"`), where an interaction of weight 0
+    still shows what a user likes. It takes items² × 8 bytes, and half as much again with weights on targets.
     """
 
     on_ranks: ClassVar[bool] = True
@@ -56,7 +56,7 @@ class EASE(Solved):
 
     @staticmethod
     def memory(n_items: int) -> int:
-        """The bytes that it takes at least: for whoever tries it without being asked."""
+        """The minimum number of bytes it takes, for `auto` and comparisons."""
         return 2 * 4 * n_items**2
 
     @staticmethod
@@ -72,7 +72,7 @@ class EASE(Solved):
         return [{}, {"l2": _rounded(usual / 5)}, {"l2": _rounded(usual * 5)}]
 
     def solve(self, train: Interactions) -> DenseItemScorer:
-        """The weights of all items for all items, and the profiles that they are applied to."""
+        """The item-item weights, and the profiles that they are applied to."""
         weights, group = self._weights(train), train.group
         on_targets = self.weights == "targets" and group.any(bool((weights.data != 1).any()))
         _require_memory(train.n_items, copies=3 if on_targets else 2)
@@ -94,11 +94,12 @@ def _rounded(l2: float) -> float:
 
 
 def default_l2(profiles: csr_array, group: Communicator = SINGLE_PROCESS) -> float:
-    """Five times the mean of the Gram matrix's diagonal: of the interactions, or weights, of an item.
+    """Five times the mean diagonal of the Gram matrix, which is the number of interactions (or weight) of the mean
+    item.
 
-    It is the best of five multiples by validation NDCG@20 over six data sets (`research/studies/defaults.py`), but not
-    on each: modcloth, where hardly anything beats popularity, asks for four times as much, and steam and goodbooks for
-    a fifth. What pairs of items tell is not known from the size of the data; `auto` tries more and less.
+    This is the best of five multiples by validation NDCG@20 over six data sets (`research/studies/defaults.py`), but
+    not on each: modcloth, where hardly anything beats popularity, needs four times as much, and steam and goodbooks a
+    fifth. The size of the data does not show how informative pairs of items are, so `auto` tries more and less.
     """
     squares = group.sum(np.array([np.square(profiles.data, dtype=np.float64).sum()]))
     return 5 * float(squares[0]) / profiles.shape[1] or 1.0

@@ -49,5 +49,5 @@ class GMF(Model):
 
     @torch.no_grad()
     def similar(self, items: Tensor) -> Tensor:
-        """The cosine of the items' vectors, each number weighted as in the scores."""
+        """The cosine of the item vectors, with each dimension weighted as in the scores."""
         return cosines(self.item.weight * self.output.weight, items)

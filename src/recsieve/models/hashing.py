@@ -1,4 +1,4 @@
-"""Random numbers of a model that are hashed from a key: a resumed run goes on with the same ones."""
+"""Random numbers of a model that are hashed from a key, so that a resumed run continues with the same ones."""
 
 import numpy as np
 from numba import njit, uint64
@@ -18,7 +18,7 @@ def uniform(keys: Tensor) -> Tensor:
 
 @njit(inline="always", cache=True)
 def uniform_of(key):
-    """The same in a kernel, of one key."""
+    """The same for one key, in a kernel."""
     for shift, factor in HASH:
         key = (key ^ (key >> uint64(shift))) * uint64(factor)
     return np.float32(key >> uint64(40)) / np.float32(1 << 24)

@@ -1,4 +1,4 @@
-"""iALS: vectors of users and items that are solved in turn."""
+"""iALS: user and item vectors that are solved in turn."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ SWEEP_STEPS, FOLD_IN_STEPS = 2, 100
 
 @dataclass(frozen=True)
 class IALS:
-    """Factors that explain what was observed as 1 and everything as 0, by least squares (Hu et al., 2008; Rendle et
-    al., 2021).
+    """Factors that explain observed pairs as 1 and all pairs as 0, by least squares (Hu et al., 2008; Rendle et al.,
+    2021).
 
     It minimises Σ_observed c·(1 − w_u·h_i)² + α0·Σ_all (w_u·h_i)² + Σ_u λ_u·‖w_u‖² + Σ_i λ_i·‖h_i‖², where c is the
-    weight of an interaction, λ_u = λ·(Σ_i c + α0·items) and λ_i alike. A strategy judges (1 − w_u·h_i)² between sweeps,
-    and its weights are factors of c in the next. What is not given suits the size of the data (`settled`).
+    weight of an interaction, λ_u = λ·(Σ_i c + α0·items), and λ_i likewise. Between sweeps a strategy sees (1 −
+    w_u·h_i)² as the loss, and its weights multiply c in the next sweep. Options that are not given depend on the size
+    of the data (`settled`).
     """
 
     search_space: ClassVar[SearchSpace] = {
@@ -102,10 +103,11 @@ class IALS:
         return FactorScorer(users, items, self.settled(train))
 
     def settled(self, train: Interactions) -> Settled:
-        """The options with those filled in that were not given.
+        """The options, with defaults filled in.
 
-        They are the best of a few rules by validation NDCG@20 over six data sets (`research/studies/defaults.py`): λ
-        such that λ_u is 4 for the mean user. What weighs nothing is not counted.
+        The defaults are the best of a few rules by validation NDCG@20 over six data sets
+        (`research/studies/defaults.py`): λ such that λ_u is 4 for the mean user. Interactions of weight 0 are not
+        counted.
         """
         factors = 64 if train.n_items <= 1000 else 128 if train.n_items <= 2000 else 256
         observed = len(train) if train.weight is None else int(np.count_nonzero(train.weight))
@@ -127,9 +129,9 @@ class Settled(NamedTuple):
 
 
 class Sweeps(Fitting):
-    """iALS under way: a step solves the users for the items, and then the items for the users.
+    """A fitting of iALS: a step solves the users for the items, and then the items for the users.
 
-    Between steps both tables are in the basis in which itemsᵀ·items is a diagonal (`ials_solver`).
+    Between steps both tables are in the basis in which itemsᵀ·items is diagonal (`ials_solver`).
     """
 
     def __init__(self, options: Settled, train: Interactions, run: Run) -> None:
@@ -273,7 +275,7 @@ class Sweeps(Fitting):
 
 
 class FactorScorer(Scorer):
-    """Scores are products of vectors; a new user's vector is solved for those of the items."""
+    """Scores are products of vectors; a new user's vector is solved for the item vectors."""
 
     def __init__(self, users: Tensor, items: Tensor, options: Settled) -> None:
         super().__init__()
@@ -304,7 +306,7 @@ class FactorScorer(Scorer):
         return FactorScorer(users, self.items, self._options)
 
     def similar(self, items: Tensor) -> Tensor:
-        """The cosine of the items' vectors."""
+        """The cosine of the item vectors."""
         return cosines(self.items, items)
 
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""What of iALS a rank of a group solves, and what it tells the others.
+"""The part of iALS that a rank solves, and what the ranks exchange.
 
 A rank solves the users whose interactions it holds, and a range of the items, whose interactions the others send it
-once. One process alone solves everything, and nothing is sent or copied.
+once. A single process solves everything, and nothing is sent or copied.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class Share(NamedTuple):
     ids: NDArray[np.int64] | None  # where each interaction stands among those of all ranks; None: all are here
 
     def reading(self, table: Table) -> Share:
-        """The same, where the vectors of the other side are read from the rows of a table."""
+        """The same, with the vectors of the other side read from the rows of a table."""
         if not table.moved:
             return self
         others = table.places().numpy().astype(np.int32)[self.side.others]
         return self._replace(side=self.side._replace(others=others))
 
     def sums(self, confidences: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Of each row."""
+        """The sum of each row."""
         return np.bincount(self.rows, confidences, minlength=len(self.codes)).astype(np.float64, copy=False)
 
     def take(self, of_all: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What belongs to the interactions here of something that all have."""
+        """The values of the local interactions, from values of all."""
         return of_all if self.ids is None else of_all[self.ids]
 
 
 class Table:
-    """The vectors of all users, or of all items, rank by rank, and those of them that this rank solves."""
+    """The vectors of all users or items, rank by rank, and those that this rank solves."""
 
     def __init__(self, vectors: Tensor, codes: NDArray[np.int64], group: Communicator) -> None:
         of_ranks = [torch.from_numpy(of_rank) for of_rank in group.all_gather_arrays(codes)]
@@ -59,28 +59,28 @@ class Table:
         self.own = self._parts[group.rank]
 
     def vectors(self) -> Tensor:
-        """Of all users, or items, in the order of their codes."""
+        """The vectors of all users or items, in the order of their codes."""
         if self._in_order is None:
             self._in_order = self.rows[self.places()] if self.moved else self.rows
         return self._in_order
 
     def places(self) -> Tensor:
-        """The row of each user, or item."""
+        """The row of each user or item."""
         return torch.argsort(self._codes)
 
     def hand_on(self) -> None:
-        """Tell all ranks what each has solved."""
+        """Send what this rank has solved to all ranks."""
         self._group.exchange_parts(self._parts)
         self._in_order = None
 
     def replace(self, vectors: Tensor) -> None:
-        """Go on from other vectors of all."""
+        """Replace all vectors."""
         self.rows.copy_(vectors[self._codes])
         self._in_order = None
 
 
 def share_by_user(train: Interactions) -> Share:
-    """The users whose interactions are here; one that has none anywhere is also solved by one rank."""
+    """The users whose interactions are here; one without any interaction is also solved by one rank."""
     weights = train.weights_or_ones
     if train.group.size == 1:
         side = Side.of(train.users, train.items, train.n_users)
@@ -93,7 +93,7 @@ def share_by_user(train: Interactions) -> Share:
 
 
 def share_by_item(train: Interactions) -> Share:
-    """A range of the items, with the interactions that the ranks have of them."""
+    """A range of the items, with the interactions that all ranks have of them."""
     weights, group = train.weights_or_ones, train.group
     if group.size == 1:
         side = Side.of(train.items, train.users, train.n_items)

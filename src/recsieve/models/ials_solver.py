@@ -1,10 +1,9 @@
-"""One side of iALS solved for the other, by a few steps of conjugate gradients a row.
+"""Solves one side of iALS for the other, by a few steps of conjugate gradients per row.
 
 For a user u with confidences c the equations are (α0·HᵀH + Σ_i c_i·h_i·h_iᵀ + λ_u·1)·w = Σ_i c_i·h_i. Both sides are
-first turned into the eigenvectors of HᵀH, which changes no score: there α0·HᵀH is a diagonal, so that a step costs two
-passes over the user's items and nothing that grows with the square of the factors, and α0·HᵀH + λ_u·1 is inverted by a
-division, which is the preconditioner. Rows are solved in threads, each row by one: the result is the same whatever
-their number.
+first rotated into the eigenvectors of HᵀH, which changes no score. There α0·HᵀH is diagonal, so a step costs two passes
+over the user's items and nothing that grows with the square of the factors. α0·HᵀH + λ_u·1 is inverted by a division,
+which is the preconditioner. Each row is solved by one thread, so the result does not depend on their number.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _CONVERGED = 1e-12  # of a squared residual, beside that at the start
 
 
 class Side(NamedTuple):
-    """Interactions grouped by user, or by item: row r is `others[offsets[r]:offsets[r + 1]]`."""
+    """Interactions grouped by user or by item: row r is `others[offsets[r]:offsets[r + 1]]`."""
 
     offsets: NDArray[np.int64]
     others: NDArray[np.int32]
@@ -43,9 +42,10 @@ class Side(NamedTuple):
 
 
 def rotate(solved: Tensor, fixed: Tensor, cores: Executor, group: Communicator = SINGLE_PROCESS) -> Tensor:
-    """Turn both tables, in place, into the basis in which fixedᵀ·fixed is a diagonal, and give that: (factors,).
+    """Rotate both tables in place into the basis in which fixedᵀ·fixed is diagonal, and return the diagonal:
+    (factors,).
 
-    In a group both are the rows of this rank, and fixedᵀ·fixed is that of all.
+    In a group of ranks, both tables are the rows of this rank, and fixedᵀ·fixed is that of all.
     """
     parts = _each(lambda rows: (fixed[rows].T @ fixed[rows]).double(), len(fixed), cores)
     gram = sum(parts, torch.zeros(2 * fixed.shape[1:], dtype=torch.float64))
@@ -63,7 +63,7 @@ def rotate(solved: Tensor, fixed: Tensor, cores: Executor, group: Communicator =
 
 
 def diagonal(fixed: Tensor, cores: Executor, group: Communicator = SINGLE_PROCESS) -> Tensor:
-    """Of fixedᵀ·fixed, where that is a diagonal: (factors,). In a group `fixed` has the rows of this rank."""
+    """The diagonal of fixedᵀ·fixed, if it is diagonal: (factors,). In a group, `fixed` has the rows of this rank."""
     parts = _each(lambda rows: fixed[rows].double().square().sum(0), len(fixed), cores)
     squares = sum(parts, torch.zeros(fixed.shape[1], dtype=torch.float64))
     group.all_reduce(squares)
@@ -80,10 +80,10 @@ def solve(
     steps: int,
     cores: Executor,
 ) -> None:
-    """Go some steps from the vectors of one side towards the best for the other, in place.
+    """Move the vectors of one side some steps towards the optimum for the other, in place.
 
-    `confidences` are in the order of the data, `prior` is α0 times the diagonal that `rotate` gives, and `l2` is λ_u of
-    each row. Both tables are in the basis of `rotate`.
+    `confidences` are in the order of the data, `prior` is α0 times the diagonal from `rotate`, and `l2` is λ_u of each
+    row. Both tables are in the basis of `rotate`.
     """
     grouped = confidences[side.order]
 
@@ -108,7 +108,7 @@ def dot_products(users: Tensor, items: Tensor, side: Side, cores: Executor) -> N
 
 
 def sums_of_squares(table: Tensor, weights: NDArray[np.float32], cores: Executor) -> tuple[Tensor, float]:
-    """Of each column: (factors,), and of all rows, each times its weight; both in float64."""
+    """The sum of squares of each column (factors,), and of all rows times their weights; both in float64."""
 
     def add(rows: slice) -> tuple[Tensor, Tensor]:
         squares = table[rows].double().square()

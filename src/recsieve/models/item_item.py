@@ -1,4 +1,4 @@
-"""Scores from what a user has: profiles times weights from item to item."""
+"""Scores from the items of a user: profiles times item-item weights."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TILE = 128
 
 
 class ItemItemScorer(Scorer):
-    """Σ over the items i that a user has of their value times the weight from i to j, for all items j.
+    """The score of item j is the sum over the user's items i of their value times the weight from i to j.
 
-    Items are similar to one in so far as they speak for it. `as_profile` turns weights of interactions into the values
-    of a profile, for users that were fitted and for new ones alike.
+    Two items are similar if one contributes to the score of the other. `as_profile` turns interaction weights into the
+    values of a profile, for fitted and for new users.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class DenseItemScorer(ItemItemScorer):
 
 
 class SparseItemScorer(ItemItemScorer):
-    """Profiles times the weights from each item to its neighbours, as sparse rows: (items, items), float32."""
+    """Profiles times the weights of each item's neighbours, as sparse rows: (items, items), float32."""
 
     def __init__(self, title: str, weights_of_users: csr_array, offsets: Tensor, items: Tensor, values: Tensor) -> None:
         super().__init__(title, weights_of_users)
@@ -102,7 +102,7 @@ class SparseItemScorer(ItemItemScorer):
 
     @classmethod
     def of_nearest(cls, title: str, weights_of_users: csr_array, neighbours: csr_array) -> SparseItemScorer:
-        """From a row for each item with the weights of the items that speak for it."""
+        """From a row for each item with the weights of the items that contribute to its score."""
         rows = neighbours.T.tocsr()
         offsets, items = torch.from_numpy(rows.indptr.astype(np.int64)), torch.from_numpy(rows.indices.astype(np.int32))
         return cls(title, weights_of_users, offsets, items, torch.from_numpy(rows.data))

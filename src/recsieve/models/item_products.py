@@ -1,4 +1,4 @@
-"""Products of sparse matrices over the users, a row of items × items at a time: memory grows with what is kept."""
+"""Products of sparse matrices over the users, one row of items × items at a time: memory grows with what is kept."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ROWS = 64  # items that a thread takes at once
 def gram_matrix(
     matrix: csr_array, targets: csr_array | None = None, group: Communicator = SINGLE_PROCESS
 ) -> NDArray[np.float32]:
-    """MᵀM, or MᵀT where targets are given: (items, items). Of MᵀM only the lower half is filled in.
+    """MᵀM, or MᵀT if targets are given: (items, items). Only the lower half of MᵀM is filled in.
 
-    In a group each rank has rows of its own users, and all get the sum.
+    In a group of ranks, each has the rows of its own users, and all get the sum.
     """
     n_items = matrix.shape[1]
     gram = np.zeros((n_items, n_items), np.float32)
@@ -41,8 +41,9 @@ def gram_matrix(
 def nearest(left: csr_array, right: csr_array, k: int, group: Communicator = SINGLE_PROCESS) -> csr_array:
     """The k largest entries (0: all above 0) of each row of left · right, without the diagonal: (items, items).
 
-    `left` is (items, users), `right` (users, items), with no entry below 0. Of equal ones the first columns are kept.
-    In a group all have both matrices, each finds the entries of a range of rows, and all get those of all.
+    `left` is (items, users), `right` is (users, items), and no entry is below 0. Of equal ones the first columns are
+    kept. In a group of ranks, all have both matrices, each finds the entries of a range of rows, and all get the
+    entries of all.
     """
     n_items = right.shape[1]
     k = min(k, n_items) or n_items

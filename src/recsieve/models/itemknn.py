@@ -1,4 +1,4 @@
-"""Item neighbours: items are alike if the same people have both."""
+"""Item neighbours: two items are similar if the same users have both."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIMILARITIES = ("cosine", "bm25")
 
 @dataclass(frozen=True)
 class ItemKNN(Solved):
-    """The score of an item is the sum of its similarities with those of its nearest `neighbours` that a user has.
+    """The score of an item is the sum of its similarities to those of its nearest `neighbours` that the user has.
 
     The similarity is the cosine of the items' columns of weights, unchanged ("cosine") or weighted like words in
     documents ("bm25"), so that popular items and active users count less. 0 neighbours means all.
@@ -68,7 +68,7 @@ class ItemKNN(Solved):
 
 
 def require_count(neighbours: int) -> None:
-    """Refuse a number of neighbours that is none."""
+    """Refuse a number of neighbours that is not a count."""
     if neighbours < 0:
         raise ConfigError(
             f"neighbours is {neighbours}, but it is the number of neighbours for each item: give 0 (all) or more, e.g. "

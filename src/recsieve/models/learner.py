@@ -1,4 +1,6 @@
-"""How a model is fitted: by a learner, step by step, whether a step is an epoch, a sweep or a closed form."""
+"""The contract of fitting: a learner starts a fitting, which advances step by step. A step is an epoch, a sweep or a
+closed form.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Run:
 
 
 class Earlier(NamedTuple):
-    """A model that was fitted before, and what its users and items are called where another begins with its vectors."""
+    """A model fitted earlier, and how its users and items correspond to those of a new fit that starts from its
+    vectors.
+    """
 
     scorer: Scorer
     users: NDArray[np.int64]  # the code there of each user here, −1 where there is none
@@ -43,10 +47,10 @@ class Earlier(NamedTuple):
 
 
 class Fitting(ABC):
-    """A model that is being fitted: `advance()` until `step` is `total`.
+    """A model that is being fitted: call `advance()` until `step` is `total`.
 
-    `state_dict()` has everything to continue elsewhere, with the same results as without a stop. A fitting of one step
-    has none: it is computed again.
+    `state_dict()` has everything needed to continue elsewhere, with the same results as without a stop. A fitting of
+    one step has none: it is computed again.
     """
 
     step: int = 0
@@ -57,11 +61,13 @@ class Fitting(ABC):
 
     @abstractmethod
     def advance(self) -> float:
-        """Go on to the next step at which something is due; gives the loss since the last, NaN where there is none."""
+        """Continue to the next step at which something is due; returns the loss since the last one, NaN if there is
+        none.
+        """
 
     @abstractmethod
     def scorer(self) -> Scorer:
-        """The model as it is now, prepared for ranking; the next `advance` may change it."""
+        """The current model, prepared for ranking; the next `advance` may change it."""
 
     def finish(self) -> Scorer:
         """The model after all steps, without a look on the way."""
@@ -70,7 +76,7 @@ class Fitting(ABC):
         return self.scorer().prepare()
 
     def start_from(self, earlier: Earlier) -> bool:
-        """Go on from an earlier model's vectors and epoch, before the first step; False where that cannot be."""
+        """Start from an earlier model's vectors and epoch, before the first step; False if that is not possible."""
         return False
 
     def validation_loss(self, validation: Interactions) -> float:
@@ -82,14 +88,14 @@ class Fitting(ABC):
         return self.validation_loss(validation)  # says that there is none
 
     def history(self) -> pl.DataFrame:
-        """The course of the fitting so far, a row an interval; a closed form has none."""
+        """The record of the fitting so far, one row per interval; a closed form has none."""
         return pl.DataFrame(schema={"step": pl.Int64, "epoch": pl.Int64, "loss": pl.Float64})
 
     def state_dict(self) -> dict[str, Any]:
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up a saved state."""
+        """Continue from a saved state."""
         del state  # a fitting of one step has none
 
 
@@ -107,22 +113,22 @@ def context_of(data: Interactions, steps_per_epoch: int, losses_per_positive: in
 class Learner(Protocol):
     """A model with its options that fits itself to data.
 
-    It may also have, each of them optional:
+    It may also have any of these:
 
-    - `search_space`, what `tune` looks through, by option;
-    - `uses_seed = False`, where every seed gives the same model;
-    - `personal = False`, where everybody gets the same list: `auto` neither denoises nor blends it;
+    - `search_space`, what `tune` searches, by option;
+    - `uses_seed = False`, if every seed gives the same model;
+    - `personal = False`, if everybody gets the same list: `auto` neither denoises nor blends it;
     - `grid(train)`, the few options that `auto` tries, the default first;
     - `seconds(train, training)`, about how long a fit with such training settings takes, for the plan of `auto`;
-    - `memory(n_items)`, the bytes it takes at least: `auto` and comparisons leave out what does not fit;
-    - `weight_options`, the options under which `auto` tries noise weights, where there are several.
+    - `memory(n_items)`, the minimum number of bytes: `auto` and comparisons leave out what does not fit;
+    - `weight_options`, the options with which `auto` tries noise weights, if there are several.
     """
 
     def begin(self, split: Split, run: Run) -> Fitting:
-        """A fitting that has made no step yet."""
+        """A fitting at step 0."""
 
     def accepts(self, denoiser: type) -> bool:
         """Whether a kind of strategy makes sense for this learner."""
 
     def restore(self, train: Interactions, state: Mapping[str, Tensor]) -> Scorer:
-        """The fitted model from its state, which comes from a file: what indexes memory is checked."""
+        """The fitted model from its saved state; everything that indexes memory is checked."""

@@ -1,7 +1,7 @@
-"""LightGCN: vectors that are averaged over the graph of who met what.
+"""LightGCN: vectors averaged over the graph of interactions.
 
-With Â = D^−½ A D^−½ of the graph A between users and items, whose edges are weighted by the interactions' weights, and
-E the vectors that are learned, scores are products of the rows of (E + Â E + … + Â^layers E) / (layers + 1).
+With Â = D^−½ A D^−½ of the graph A between users and items, whose edges have the weights of interactions, and E the
+learned vectors, scores are products of the rows of (E + Â E + … + Â^layers E) / (layers + 1).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _DEVIATION = 0.1  # of the first vectors, as in the authors' release
 class LightGCN(Model):
     """The dot product of vectors that are propagated over the graph of interactions (He et al., 2020).
 
-    An interaction's weight is that of its edge, in its neighbours' degrees too; one of weight 0 is no edge. `l2` is
-    times the mean of ‖user‖² + ‖item‖² over the rows of a batch, before propagation. A step propagates over the whole
-    graph, whatever the batch: batches of 4,096 and a learning rate of 0.005 make short epochs and few of them.
+    The weight of an interaction is that of its edge, also in the degrees of its nodes; weight 0 is no edge. `l2`
+    multiplies the mean of ‖user‖² + ‖item‖² over the rows of a batch, before propagation. A step propagates over the
+    whole graph, whatever the batch size: batches of 4,096 and a learning rate of 0.005 make for short epochs, and few
+    of them.
     """
 
     # The settings that `auto` trains it with: the best of a few settings on the validation part of ml-100k.
@@ -120,7 +121,7 @@ class LightGCN(Model):
 
     @torch.no_grad()
     def fold_in(self, profiles: csr_array) -> Scorer:
-        """Users who have no vector of their own, only their neighbours'; the items' vectors stay as they are."""
+        """Users without their own vector, only with those of their items; the item vectors do not change."""
         profiles = checked_profiles(profiles, self.n_items)
         users = torch.from_numpy((self._edges(profiles) @ self._reaching().double().numpy()).astype(np.float32))
         return FoldedUsers(Factors(users, self._final()[self.n_users :]), self.title)
@@ -138,13 +139,13 @@ class LightGCN(Model):
 
     @torch.no_grad()
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
-        """What comes over each edge; the rest of a fitted user's score is that of their own vector."""
+        """What comes over each edge; the rest of a fitted user's score comes from their own vector."""
         edges = self._edges(checked_profiles(profile, self.n_items))
         met, strengths = torch.from_numpy(edges.indices.astype(np.int64)), torch.from_numpy(edges.data).float()
         return self._final()[self.n_users :][items] @ (self._reaching()[met] * strengths[:, None]).T
 
     def similar(self, items: Tensor) -> Tensor:
-        """The cosine of the items' propagated vectors."""
+        """The cosine of the propagated item vectors."""
         return cosines(self._final()[self.n_users :], items)
 
 
@@ -178,7 +179,7 @@ class Graph(NamedTuple):
 
 
 def normalised_graph(profiles: CSR) -> Graph:
-    """The graph of interactions, its edges weighted as they are; without those of weight 0."""
+    """The graph of interactions with weighted edges, without those of weight 0."""
     weights = np.ones(len(profiles.items)) if profiles.weights is None else profiles.weights.astype(np.float64)
     shape = profiles.n_users, profiles.n_items
     met = csr_array((weights, profiles.items, profiles.offsets), shape=shape, copy=True)  # zeros leave it in place

@@ -20,11 +20,11 @@ from recsieve.sampling import Batch
 
 
 class MF(Model):
-    """The dot product of a user and an item vector (Koren et al., 2009; with `bpr` that of Rendle et al., 2009).
+    """The dot product of a user and an item vector (Koren et al., 2009; with `bpr`, Rendle et al., 2009).
 
-    In training each number of a vector is left out with the probability `dropout` and the rest scaled up, alike
-    wherever the vector comes in a batch: with `softmax` and some 50 negatives, 0.5 is worth a try. `l2` is times the
-    mean of ‖user‖² + ‖item‖² over the rows of a batch.
+    In training, each number of a vector is set to 0 with the probability `dropout` and the rest is scaled up, in the
+    same way wherever the vector occurs in a batch; with `softmax` and about 50 negatives, 0.5 is worth a try. `l2`
+    multiplies the mean of ‖user‖² + ‖item‖² over the rows of a batch.
     """
 
     row_cost = 1.0

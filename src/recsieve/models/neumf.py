@@ -75,7 +75,7 @@ class NeuMF(Model):
         return scores
 
     def fold_in(self, profiles: csr_array) -> Scorer:
-        """Users whose vectors are found by steps of gradient descent (`new_users`); a tenth of a second each."""
+        """Users whose vectors are found by gradient descent (`new_users`), about a tenth of a second each."""
         profiles = checked_profiles(profiles, self.n_items)
         priors = Priors(torch.cat([self.user.weight, self.user_mlp.weight], dim=1), self.profile_sizes)
         sizes = [self.user.weight.shape[1], self.user_mlp.weight.shape[1]]

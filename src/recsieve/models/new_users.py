@@ -1,10 +1,10 @@
-"""Vectors of users that were not fitted, for models whose items stay as they are.
+"""Vectors of new users, for models whose item vectors stay fixed.
 
-A new user's vector w is the most probable one given their items, each of which is a draw among all items by the softmax
-of the scores: it minimises Σ_profile c_i·(log Σ_j exp s_j − s_i) + ½·(w − μ)ᵀΣ⁻¹(w − μ), s = V·w. The prior N(μ, Σ) is
-how the vectors of fitted users with about as many items lie, since a vector that was seldom moved is near where it
-began; so nobody has to say how strongly a short profile is held back. Whatever the model was trained by, a list shows
-the order of the items, and no constant changes that. The problem is convex, and a few steps of Newton solve it.
+A new user's vector w is the most probable one given their items, each of which is a draw from all items by the softmax
+of the scores. It minimises Σ_profile c_i·(log Σ_j exp s_j − s_i) + ½·(w − μ)ᵀΣ⁻¹(w − μ), with s = V·w. The prior N(μ,
+Σ) is the distribution of the vectors of fitted users with about as many items, because a vector with few updates stays
+near its start; so no strength of regularisation has to be chosen. Whatever the training objective was, a list depends
+only on the order of the items. The problem is convex, and a few Newton steps solve it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SAMPLED_ITEMS, _DESCENT_STEPS, _RATE = 512, 60, 0.1
 
 
 class FoldedUsers(Scorer):
-    """New users with vectors, beside the items that were fitted; scores are logits."""
+    """New users with vectors, and the fitted items; scores are logits."""
 
     def __init__(self, product: Factors, title: str) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class FoldedUsers(Scorer):
 
 
 class Prior(NamedTuple):
-    """How the vectors of the fitted users lie."""
+    """The distribution of the vectors of fitted users."""
 
     mean: Tensor  # (factors,)
     covariance: Tensor  # (factors, factors)
@@ -69,7 +69,7 @@ class Prior(NamedTuple):
 
 
 class Priors:
-    """The priors of new users by the number of their items; `sizes` has that of each fitted user."""
+    """The priors of new users by their number of items; `sizes` has that of each fitted user."""
 
     def __init__(self, users: Tensor, sizes: NDArray[np.int64]) -> None:
         self._users, self._order = users, np.argsort(sizes, kind="stable")[np.count_nonzero(sizes == 0) :]
@@ -93,7 +93,7 @@ def solve_users(profiles: csr_array, priors: Priors, items: Tensor) -> Tensor:
 
 
 def rows_of(profiles: csr_array) -> list[tuple[Tensor, Tensor]]:
-    """The items of each profile that count, and what they count."""
+    """The items of each profile with a weight above 0, and their weights."""
     items, weights = torch.from_numpy(profiles.indices.astype(np.int64)), torch.from_numpy(profiles.data).float()
     bounds = zip(profiles.indptr[:-1], profiles.indptr[1:], strict=True)
     return [(items[a:b][weights[a:b] > 0], weights[a:b][weights[a:b] > 0]) for a, b in bounds]
@@ -128,7 +128,8 @@ def _newton(met: Tensor, weights: Tensor, prior: Prior, items: Tensor) -> Tensor
 def descend_to_users(profiles: csr_array, priors: Priors, score: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """The same by gradient descent, for scores that are no product: a vector and items -> their logits.
 
-    The others are a sample of items, alike for all users, so that a user's vector does not hang on who is asked with.
+    The other items are a sample, the same for all users, so that a user's vector does not depend on the other users of
+    a request.
     """
     every = -(-profiles.shape[1] // _SAMPLED_ITEMS) or 1
     others = torch.arange(0, profiles.shape[1], every)
@@ -157,10 +158,10 @@ def _descend(met: Tensor, weights: Tensor, others: Tensor, every: int, prior: Pr
 
 @torch.no_grad()
 def dot_contributions(profile: csr_array, of: Tensor, priors: Priors, items: Tensor) -> Tensor:
-    """What each item of a profile adds to the scores of some, c_i·v_j·Σ·(v_i − v̄): (n, entries of the profile).
+    """What each item of a profile adds to some scores, c_i·v_j·Σ·(v_i − v̄): (n, entries of the profile).
 
-    v̄ is the mean of all items by how probable the solved vector w makes them: w = μ + Σ·Σ_i c_i·(v_i − v̄), so that
-    all of them together are what the score is above that of the mean user.
+    v̄ is the mean of all items, weighted by their probability under the solved vector w. Because w = μ + Σ·Σ_i c_i·(v_i
+    − v̄), all contributions add up to the difference between the score and that of the mean user.
     """
     (vector,) = solve_users(profile, priors, items)
     covariance = priors.of(int(np.count_nonzero(profile.data))).covariance.float()
@@ -170,6 +171,6 @@ def dot_contributions(profile: csr_array, of: Tensor, priors: Priors, items: Ten
 
 
 def cosines(vectors: Tensor, items: Tensor) -> Tensor:
-    """How alike the vectors of all items are to those of some: (n, items)."""
+    """The cosine of the vectors of all items with those of some: (n, items)."""
     lengths = functional.normalize(vectors.detach())
     return lengths[items] @ lengths.T

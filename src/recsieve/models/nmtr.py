@@ -1,4 +1,4 @@
-"""Neural multi-task recommendation over GMF: first the click, then on top of it the satisfaction."""
+"""Neural multi-task recommendation over GMF: the click, and then the satisfaction."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CASCADES = ("logit", "probability")
 class NMTR(Model):
     """Predicts clicks, and satisfaction from that prediction, with shared embeddings (Gao et al., 2019).
 
-    Each task has its own output layer over the product of the user's and the item's vector, as in GMF. What the click
-    passes on is its `logit` or its `probability`. Items are ranked by satisfaction, the last task. `satisfaction_share`
-    is what the loss of satisfaction counts in training; the rest is the loss of clicks.
+    Each task has its own output layer over the product of the user and the item vector, as in GMF. The click passes on
+    its `logit` or its `probability`. Items are ranked by satisfaction, the last task. `satisfaction_share` is the share
+    of the satisfaction loss in training; the rest is the click loss.
     """
 
     uses_noise_labels = True
@@ -52,13 +52,13 @@ class NMTR(Model):
         self.satisfaction_output = output_layer(factors, generator)
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
-        """The logit of satisfaction, which is what items are ranked by."""
+        """The logit of satisfaction, by which items are ranked."""
         pairs = self.user(users) * self.item(items)  # (n, factors)
         click = self.click_output(pairs).squeeze(-1)
         return self._passed_on(click) + self.satisfaction_output(pairs).squeeze(-1)
 
     def losses(self, batch: Batch, objective: Objective) -> Losses:
-        """The loss of satisfaction, which a denoiser judges by, and beside it that of clicks: what has an id."""
+        """The satisfaction loss, which a denoiser judges, and with it the click loss; a click is a row with an id."""
         if objective.pairwise:
             raise ConfigError("nmtr learns two labels for each interaction: give a pointwise objective, e.g. bce.")
         satisfaction = objective(self(batch.users, batch.items).float(), batch.labels)

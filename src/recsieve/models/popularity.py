@@ -40,7 +40,7 @@ class Popularity(Solved):
 
 
 class PopularityScorer(Scorer):
-    """A score for each item, whoever asks."""
+    """A score for each item, the same for all users."""
 
     def __init__(self, n_users: int, popularity: Tensor) -> None:
         super().__init__()

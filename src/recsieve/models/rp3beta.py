@@ -1,4 +1,4 @@
-"""RP3β: where a random walk of three steps ends, popular items held back."""
+"""RP3β: where three-step random walks end, with popular items penalised."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from recsieve.models.state import checked_rows
 
 @dataclass(frozen=True)
 class RP3Beta(Solved):
-    """A walk from a user to an item of theirs, to a user who has it, to an item of that user (Paudel et al., 2017).
+    """A walk from a user to one of their items, to a user who has it, to an item of that user (Paudel et al., 2017).
 
-    The probability of each step is raised to the power `alpha`, and the end is divided by its popularity to the power
-    `beta`. Of each item the `neighbours` from which most walks end there are kept; 0 is all.
+    The probability of each step is raised to the power `alpha`, and the result is divided by the item's popularity to
+    the power `beta`. For each item the `neighbours` from which most walks end there are kept; 0 means all.
     """
 
     on_ranks: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class RP3Beta(Solved):
         return [{}, {"alpha": 0.8, "neighbours": 0}]
 
     def solve(self, train: Interactions) -> SparseItemScorer:
-        """From where walks to each item begin."""
+        """For each item, where the walks to it start."""
         weights = weight_matrix(of_all_ranks(train))
         of_item = weights.T.tocsr()
         ends, starts = _steps(weights, self.alpha).T.tocsr(), _steps(of_item, self.alpha).T.tocsr()

@@ -1,4 +1,4 @@
-"""What ranking, evaluation and serving ask of a fitted model, whatever it was fitted by."""
+"""The interface of a fitted model for ranking, evaluation and serving, however it was fitted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALLEST = 1e-4  # of which the logarithm is taken
 
 
 class Factors(NamedTuple):
-    """Scores as a product: users · itemsᵀ, plus a number for each item, plus a constant for all."""
+    """Scores as a product: users · itemsᵀ, plus a number for each item, plus a constant."""
 
     users: Tensor  # (n, factors)
     items: Tensor  # (items, factors)
@@ -27,26 +27,25 @@ class Factors(NamedTuple):
 
 
 class Scorer(nn.Module, ABC):
-    """Scores all items for a user; its state is tensors, the parameters and persistent buffers of the module.
+    """Scores all items for a user; its state is tensors: the parameters and persistent buffers of the module.
 
-    A scorer has `factors` where its scores are a product, so that ranking works tile by tile, or else a `score` of its
-    own.
+    A scorer has `factors` if its scores are a product, so that ranking works tile by tile, or else its own `score`.
     """
 
     n_users: int
     n_items: int
 
     def prepare(self) -> Self:
-        """Compute once what scoring reads again and again; called before a ranking, and after weights have changed."""
+        """Compute what scoring needs repeatedly; called before a ranking, and after weights have changed."""
         return self
 
     def factors(self, users: Tensor) -> Factors | None:
-        """The scores of all items for some users as a product, where they are one: (n,) -> Factors."""
+        """The scores of all items for some users as a product, if they are one: (n,) -> Factors."""
         return None
 
     @torch.no_grad()
     def score(self, users: Tensor) -> Tensor:
-        """The scores of all items for some users, in memory of their own: (n,) -> (n, items)."""
+        """The scores of all items for some users, in newly allocated memory: (n,) -> (n, items)."""
         product = self.factors(users)
         if product is None:
             raise TypeError(f"{type(self).__name__} has neither factors nor its own score.")
@@ -54,27 +53,27 @@ class Scorer(nn.Module, ABC):
         return scores.add_(product.constant if product.item_bias is None else product.item_bias + product.constant)
 
     def log_score(self, users: Tensor) -> Tensor:
-        """The scores on the scale of logarithms, to which offsets are added: (n,) -> (n, items)."""
+        """The scores on a log scale, to which offsets are added: (n,) -> (n, items)."""
         return self.as_log(self.score(users))
 
     def as_log(self, scores: Tensor) -> Tensor:
-        """Scores brought to the scale of logarithms.
+        """Scores converted to a log scale.
 
-        Scores that are no logits have no logarithm where they are not positive: there it is that of a small number.
+        Scores that are no logits have no logarithm unless they are positive; others get that of a small number.
         """
         return scores.clamp(min=SMALLEST).log_()
 
     def fold_in(self, profiles: csr_array) -> Scorer:
-        """A scorer of users that were not fitted, from their items: rows of weights, (new users, items)."""
+        """A scorer for new users, from their items: rows of weights, (new users, items)."""
         raise ConfigError(f"{self.title} cannot score new users: use a run of another model, e.g. ease.")
 
     def similar(self, items: Tensor) -> Tensor:
-        """How alike all items are to some: (n,) -> (n, items); larger is more alike."""
+        """The similarity of all items to some: (n,) -> (n, items); larger means more similar."""
         raise ConfigError(f"{self.title} cannot find similar items: use a run of another model, e.g. ease.")
 
     @torch.no_grad()
     def similar_users(self, users: Tensor) -> Tensor:
-        """How alike all users are to some, by the cosine of their vectors: (n,) -> (n, users)."""
+        """The similarity of all users to some, by the cosine of their vectors: (n,) -> (n, users)."""
         product = self.factors(torch.arange(self.n_users))
         if product is None or product.users.shape[1] < 2:  # of one number everybody has the same
             raise ConfigError(
@@ -84,17 +83,18 @@ class Scorer(nn.Module, ABC):
         return lengths[users] @ lengths.T
 
     def contributions(self, profile: csr_array, items: Tensor) -> Tensor:
-        """What each item of a profile adds to the scores of some items: (1, items), (n,) -> (n, profile's entries).
+        """What each item of a profile adds to the scores of some items: (1, items), (n,) -> (n, entries of the
+        profile).
 
-        The larger, the more it speaks for the item; what they leave of a score does not come from single items.
+        The larger, the more it contributes to the recommendation. They need not add up to the whole score.
         """
         raise ConfigError(f"{self.title} cannot explain recommendations: use a run of another model, e.g. ease.")
 
     def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
-        """A scorer with all that ranking for some users takes in this process, and what they are called in it."""
+        """A scorer with everything that ranking for some users needs in this process, and their codes in it."""
         return self, users
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return type(self).__name__

@@ -1,4 +1,4 @@
-"""What comes from outside, a model's file or a profile: nothing is believed of it before it indexes memory."""
+"""Checks of data from outside, a model's file or a profile, before it indexes memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recsieve.errors import DataError, RunError
 
 
 def checked(state: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Tensor:
-    """A tensor of the state, if it is of this type and shape (None: of any length) and all numbers are finite."""
+    """A tensor of the state, if it has this type and shape (None: any length) and all numbers are finite."""
     if name not in state:
         raise RunError(
             f"the model's file has no '{name}': it belongs to another model or is damaged; fit the model again."
@@ -31,7 +31,7 @@ def checked(state: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: t
 
 
 def checked_rows(state: Mapping[str, Tensor], n_items: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Offsets, columns and values of a sparse matrix of items × items: all rows and columns are inside it."""
+    """Offsets, columns and values of a sparse matrix of items × items, if all rows and columns are inside it."""
     offsets = checked(state, "offsets", torch.int64, (n_items + 1,))
     columns = checked(state, "items", torch.int32, (None,))
     values = checked(state, "values", torch.float32, (len(columns),))
@@ -45,7 +45,7 @@ def checked_rows(state: Mapping[str, Tensor], n_items: int) -> tuple[Tensor, Ten
 
 
 def checked_profiles(profiles: csr_array, n_items: int) -> csr_array:
-    """Profiles of new users, if they are about the items of the model and each weight is finite and not below 0."""
+    """Profiles of new users, if they have the items of the model and each weight is finite and not negative."""
     if profiles.shape[1] != n_items:
         raise DataError(
             f"the profiles are of {profiles.shape[1]} items, but the model knows {n_items}: give a column for each."

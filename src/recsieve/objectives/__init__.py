@@ -19,7 +19,7 @@ OBJECTIVES: Registry[type] = Registry(
 
 
 def make_objective(name: str, options: Mapping[str, Any]) -> Objective:
-    """Make an objective by its name."""
+    """Create an objective by its name."""
     kind = OBJECTIVES[name]
     known = options_of(kind)
     for option in options:

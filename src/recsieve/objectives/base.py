@@ -1,4 +1,4 @@
-"""What an objective is: scores in, one loss each out, nothing reduced."""
+"""The contract of an objective: scores in, one loss each out, nothing reduced."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Objective = Pointwise | Pairwise
 
 
 class Losses(NamedTuple):
-    """The losses of a batch: what a denoiser judges by, and what is minimised; with two tasks they differ."""
+    """The losses of a batch: those that a denoiser judges, and those that are minimised; with two tasks they differ."""
 
     judged: Tensor  # (n,)
     minimised: Tensor  # (n,) with gradients
@@ -35,9 +35,9 @@ class Losses(NamedTuple):
 
 
 def precise(scores: Tensor) -> Tensor:
-    """Scores as float64, where the device has it.
+    """Scores as float64, if the device supports it.
 
-    A denoiser's choice turns on the last bit of losses that are nearly equal, as all are at first. Computed in float64
-    and rounded once, that bit is the same whatever the processor's vector instructions.
+    A denoiser's choice depends on the last bit of losses that are nearly equal, as all are at first. Computed in
+    float64 and rounded once, that bit does not depend on the vector instructions of the processor.
     """
     return scores if scores.device.type == "mps" else scores.double()

@@ -14,8 +14,8 @@ from recsieve.objectives.softmax import Softmax
 class BSL:
     """−s⁺/τ + p·log Σ exp(s⁻/τ): a softmax whose negative term is raised to a power p (BSL; Wu et al., 2024).
 
-    With p above 1 a positive that the model is sure of is no longer pulled as hard beside its negatives, which makes
-    noisy positives count less. Unlike that of `softmax`, the sum is of the negatives alone, so a loss may be below 0.
+    With p above 1, a positive of which the model is sure is pulled less, so that noisy positives count less. Unlike in
+    `softmax`, the sum has only the negatives, so a loss may be below 0.
     """
 
     pairwise: ClassVar[bool] = True

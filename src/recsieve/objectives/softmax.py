@@ -12,7 +12,7 @@ from recsieve.objectives.base import precise
 
 @dataclass(frozen=True)
 class Softmax:
-    """−s⁺/τ + log(exp(s⁺/τ) + Σ exp(s⁻/τ)): a positive against its negatives, all at once; τ is the temperature."""
+    """−s⁺/τ + log(exp(s⁺/τ) + Σ exp(s⁻/τ)): a positive against all of its negatives; τ is the temperature."""
 
     pairwise: ClassVar[bool] = True
 

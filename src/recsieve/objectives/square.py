@@ -10,7 +10,7 @@ from recsieve.objectives.base import precise
 
 @dataclass(frozen=True)
 class Square:
-    """(s − y)², the raw score against a label of 0 or 1."""
+    """(s − y)², the raw score compared with a label of 0 or 1."""
 
     pairwise: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""Adam that is lazy about the rows of embedding tables, and exact. Needs torch alone; numba makes it lazy."""
+"""Adam that is lazy about the rows of embedding tables, and exact. It needs only torch; lazy tables also need numba."""
 
 from recsieve.optim.lazy_adam import LAZY_ROWS, LazyAdam, compile_kernels, lazy_tables, make_adam
 

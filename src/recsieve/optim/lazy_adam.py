@@ -31,9 +31,10 @@ _MIXED = (
 
 
 def make_adam(model: nn.Module, lr: float, kind: Kind = "auto") -> LazyAdam:
-    """Adam for a model, with lazy tables where they are possible and pay; switches `sparse` of others off.
+    """Adam for a model, with lazy tables where that is possible and faster; switches `sparse` off for other tables.
 
-    An embedding with `sparse=False` stays dense: its gradient may be of the whole table, as in a graph model.
+    An embedding with `sparse=False` stays dense, because its gradient may be that of the whole table, as in a graph
+    model.
     """
     if kind not in ("auto", "lazy", "dense"):
         raise ConfigError(f"there is no kind of Adam '{kind}': {did_you_mean(kind, ('auto', 'lazy', 'dense'))}")
@@ -46,17 +47,18 @@ def make_adam(model: nn.Module, lr: float, kind: Kind = "auto") -> LazyAdam:
 
 
 def compile_kernels() -> None:
-    """Compile what lazy tables need, or read it from the cache, before a clock or a progress bar starts."""
+    """Compile the kernels of lazy tables, or load them from the cache, before a clock or a progress bar starts."""
     if adam_rows is not None:
         adam_rows.compile_kernels()
 
 
 class LazyAdam(torch.optim.Optimizer):
-    """Adam that updates a row of an embedding only when it is read, to where `torch.optim.Adam` would have it by then.
+    """Adam that updates a row of an embedding only when it is read, to the value that `torch.optim.Adam` would have
+    given it.
 
-    Parameters with sparse gradients (`nn.Embedding(..., sparse=True)`) are lazy, all others get torch's fused Adam.
+    Parameters with sparse gradients (`nn.Embedding(..., sparse=True)`) are lazy; all others get torch's fused Adam.
     Call `watch(model)` once, so that lookups bring their rows up to date, and `flush()` before anything else reads a
-    table, as evaluation and saving do. `state_dict()` does not flush, so that a checkpoint changes nothing.
+    table, such as evaluation or saving. `state_dict()` does not flush, so that a checkpoint changes nothing.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class LazyAdam(torch.optim.Optimizer):
         return self
 
     def catch_up(self, table: Tensor, rows: Tensor) -> None:
-        """Bring rows of a table to where Adam would have them by now: before a read that is no watched lookup."""
+        """Bring rows of a table up to date, before a read that is not a watched lookup."""
         if table in self._tables:  # else it had no step yet
             adam = self._tables[table]
             adam.catch_up(table.detach().numpy(), adam.unique(_row_numbers(rows))[0])
@@ -97,7 +99,7 @@ class LazyAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Make one step of Adam: on the rows that have gradients, and on all dense parameters that have."""
+        """One step of Adam, on the rows that have gradients and on all dense parameters that have one."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -110,9 +112,9 @@ class LazyAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step_on_rows(self, gradients: Iterable[tuple[Tensor, Tensor, Tensor]]) -> None:
-        """Make one step with (table, rows, a gradient for each) instead of sparse tensors, and on dense parameters.
+        """One step with (table, rows, their gradients) instead of sparse tensors, and on dense parameters.
 
-        Gradients may be float64: those of a row are then added up so, and rounded once.
+        Gradients may be float64; those of a row are then summed in float64 and rounded once.
         """
         by_table = {table: (rows, values) for table, rows, values in gradients}
         for group in self.param_groups:
@@ -139,7 +141,7 @@ class LazyAdam(torch.optim.Optimizer):
         self._stale.add(table)
 
     def rows_of(self, table: Tensor) -> adam_rows.RowAdam:
-        """Adam over the rows of a table, for kernels that make their steps themselves."""
+        """Adam over the rows of a table, for kernels that make their own steps."""
         if table not in self._tables:
             group = next(group for group in self.param_groups if any(table is known for known in group["params"]))
             self._add_table(table, group)
@@ -201,10 +203,10 @@ class LazyAdam(torch.optim.Optimizer):
         return super().state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a saved state: what follows is, to the bit, what would have followed where it was saved.
+        """Load a saved state, and continue to the bit as if there had been no interruption.
 
-        A table that was lazy there and is dense here, or the other way round, goes on as Adam would, to rounding; its
-        weights have to be loaded before.
+        A table that was lazy there and is dense here, or vice versa, continues as Adam would, up to rounding; its
+        weights have to be loaded first.
         """
         for group in state_dict["param_groups"]:
             _check_saved_options(group)
@@ -244,7 +246,7 @@ def _embeddings(model: nn.Module) -> Iterator[nn.Embedding | nn.EmbeddingBag]:
 
 
 def lazy_tables(model: nn.Module) -> list[Tensor]:
-    """The tables of a model that give sparse gradients."""
+    """The tables of a model that have sparse gradients."""
     return [table.weight for table in _embeddings(model) if table.sparse]
 
 

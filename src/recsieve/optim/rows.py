@@ -1,9 +1,9 @@
-"""Adam over single rows of a table: the kernels under `LazyAdam`, on numpy arrays only.
+"""Adam over single rows of a table: the kernels of `LazyAdam`, on numpy arrays only.
 
-A row without gradient after step `start` still changes under Adam, at every later step s by
-m · rate_s·β1^(s-start) / (√v · scale_s·β2^((s-start)/2) + ε) with rate_s = lr_s/(1-β1^s), scale_s = 1/√(1-β2^s).
-The sum of weight/(node·√v + ε) over many steps equals, to rounding, the same sum over only two nodes with the same
-first four moments (Gauss quadrature). The two depend on `start` and the present step, not on the row.
+A row without a gradient after step `start` still changes under Adam, at every later step s by m · rate_s·β1^(s-start) /
+(√v · scale_s·β2^((s-start)/2) + ε) with rate_s = lr_s/(1-β1^s), scale_s = 1/√(1-β2^s). The sum of weight/(node·√v + ε)
+over many steps equals, up to rounding, the same sum over only two nodes with the same first four moments (Gauss
+quadrature). The two depend on `start` and the current step, not on the row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}
 
 
 class RowAdam:
-    """Adam over the rows of one table, each row up to the step in `last` and no further until it is asked for."""
+    """Adam over the rows of one table; each row is updated up to the step in `last` until it is needed again."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class RowAdam:
         self.marks = np.full(len(last), -1, np.int32)  # for `unique_rows`, so that it need not sort
 
     def rows(self, table: NDArray[np.float32]) -> Rows:
-        """All that the kernels have to know, until the timeline grows."""
+        """Everything that the kernels need, until the timeline grows."""
         time, (beta1, beta2) = self.timeline, self.timeline.betas
         return Rows(
             table, self.exp_avg, self.exp_avg_sq, self.last, self.marks, time.nodes, time.decay,
@@ -60,7 +60,7 @@ class RowAdam:
         )  # fmt: skip
 
     def unique(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
-        """The rows without repetition, and where each of them is among those."""
+        """The distinct rows, and the position of each row among them."""
         unique, inverse = unique_rows(rows, self.marks)
         if len(inverse) < len(rows):
             row = rows[len(inverse)]
@@ -68,11 +68,11 @@ class RowAdam:
         return unique, inverse
 
     def catch_up(self, table: NDArray[np.float32], unique: NDArray[np.integer]) -> None:
-        """Bring rows, none of them twice, to where Adam would have them by now."""
+        """Bring distinct rows up to date."""
         catch_up_rows(unique, self.rows(table), self.timeline.step)
 
     def read(self, table: NDArray[np.float32], unique: NDArray[np.integer]) -> NDArray[np.float32]:
-        """A copy of rows, none of them twice, after they are brought up."""
+        """A copy of distinct rows, after they are brought up to date."""
         return read_rows(unique, self.rows(table), self.timeline.step)
 
     def step(
@@ -82,13 +82,13 @@ class RowAdam:
         gradients: NDArray[np.float32],
         learning_rate: float,
     ) -> None:
-        """Make a step with the gradients of some rows that are up to date, none of them twice."""
+        """One step with the gradients of distinct rows that are up to date."""
         self.timeline.advance(learning_rate)
         step_rows(unique, gradients, self.rows(table), self.timeline.step)
 
 
 class Rows(NamedTuple):
-    """A table, what Adam keeps of each of its rows, and the course of the learning rate, as kernels take it."""
+    """A table, Adam's state of each row, and the past learning rates, in the form that kernels take."""
 
     table: Any
     exp_avg: Any
@@ -107,7 +107,7 @@ class Rows(NamedTuple):
 
 
 class Timeline:
-    """What missed steps do to a row, as far as it is the same for all rows of a table."""
+    """The effect of missed steps on a row, as far as it is the same for all rows of a table."""
 
     def __init__(self, betas: tuple[float, float]) -> None:
         self.betas = float(betas[0]), float(betas[1])
@@ -119,11 +119,11 @@ class Timeline:
 
     @property
     def history(self) -> NDArray[np.float64]:
-        """The learning rate of each step so far: all it takes to build the same timeline again."""
+        """The learning rate of each step so far, from which the same timeline can be rebuilt."""
         return self.learning_rates[1 : self.step + 1]
 
     def advance(self, learning_rates: NDArray[np.float64] | float, steps: int = 1) -> None:
-        """Count more steps, made with these learning rates."""
+        """Count more steps, with these learning rates."""
         first, self.step = self.step + 1, self.step + steps
         self.reserve(0)
         self.learning_rates[first : self.step + 1] = learning_rates
@@ -145,7 +145,7 @@ class Timeline:
 
 
 def compile_kernels() -> None:
-    """Compile everything here, or read it from the cache, before a clock or a progress bar starts."""
+    """Compile everything here, or load it from the cache, before a clock or a progress bar starts."""
     zero = np.zeros((1, 1), np.float32)
     rows = RowAdam(zero, zero, np.full(1, NEVER, np.int32), Timeline((0.9, 0.999)), 1e-8)
     unique, inverse = rows.unique(np.zeros(1, np.int64))
@@ -164,7 +164,7 @@ def _advance(learning_rates, rates, scales, nodes, first, last, window, beta1, b
 
 @_strict
 def advance_rows(at, step, learning_rate):
-    """Count the step that is made next, in a kernel that makes several."""
+    """Count the next step, in a kernel that makes several."""
     at.learning_rates[step] = learning_rate
     _advance(at.learning_rates, at.rates, at.scales, at.nodes, step, step, at.window, at.beta1, at.beta2)
 
@@ -239,7 +239,7 @@ def _fetch_row(table, exp_avg, exp_avg_sq, row):
 
 @_fused
 def unique_rows(rows, marks):
-    """The rows in the order in which they first come, and each one's place there; fewer places if a row is none.
+    """The distinct rows in order of first occurrence, and the position of each; it ends at a row outside the table.
 
     `marks` has a -1 for each row of the table, before and after.
     """
@@ -260,7 +260,7 @@ def unique_rows(rows, marks):
 # One thread: rows come from the outer caches at the same pace for two, which also wait for each other.
 @_fused
 def catch_up_rows(rows, at, step):
-    """Bring unique rows to the present step, as Adam without gradients would."""
+    """Bring distinct rows to the current step, as Adam without gradients would."""
     eps = np.float32(at.eps)
     for row in rows:
         start = at.last[row]
@@ -276,7 +276,7 @@ def catch_up_rows(rows, at, step):
 
 @_fused
 def read_rows(rows, at, step):
-    """A copy of unique rows, brought to the present step."""
+    """A copy of distinct rows, brought to the current step."""
     catch_up_rows(rows, at, step)
     values = np.empty((len(rows), at.table.shape[1]), np.float32)
     for place in range(len(rows)):
@@ -341,7 +341,7 @@ def cleared(moment):
 
 @_fused
 def step_rows(rows, gradients, at, step):
-    """Make Adam's step on unique rows that are up to date, with a gradient for each."""
+    """Adam's step on distinct rows that are up to date, with a gradient for each."""
     table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
     factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
     for place in range(len(rows)):
@@ -355,7 +355,7 @@ def step_rows(rows, gradients, at, step):
 
 @_fused
 def step_vector(values, exp_avg, exp_avg_sq, gradient, rate, scale, beta1, beta2, eps):
-    """Make Adam's step on a parameter that has a gradient in every step, and so never anything to catch up."""
+    """Adam's step on a parameter that has a gradient in every step, and so never has to catch up."""
     factors = _factors(rate, scale, beta1, beta2, eps)
     for i in range(len(values)):
         exp_avg[i], exp_avg_sq[i], movement = _stepped(exp_avg[i], exp_avg_sq[i], gradient[i], factors)
@@ -379,7 +379,7 @@ def _stepped(exp_avg, exp_avg_sq, gradient, factors):
 
 @_fused
 def sums_by_index(gradients, inverse, n_unique):
-    """The sum of the gradients of each place, added up in the order of the batch, as exactly as they are given."""
+    """The sum of the gradients of each position, in the order of the batch and in their precision."""
     sums = np.zeros((n_unique, gradients.shape[1]), gradients.dtype)
     for k in range(len(inverse)):
         place = inverse[k]  # before the loop, which is else not made in vectors: the sums might overlap the places

@@ -1,1 +1,1 @@
-"""Lists of items for users: filters, ranking, and the frames that they are given in."""
+"""Lists of items for users: filters, ranking, and data frames."""

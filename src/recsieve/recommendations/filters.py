@@ -1,4 +1,4 @@
-"""What may be in a list: allow and deny lists, what somebody has already, and what is popular enough."""
+"""What may be in a list: allow and deny lists, what a user already has, and minimum popularity."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ SHOWN = 3  # unknown ids that a message names
 
 @dataclass(frozen=True)
 class ItemLists:
-    """Item ids for all, or for each user; ids are text."""
+    """Item ids for all users, or for each user; ids are text."""
 
     for_all: list[str] | None = None
     by_user: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: Any) -> ItemLists:
-        """From a list of ids, a mapping from user to ids, or a frame or file with a column of items, and of users."""
+        """From a list of ids, a mapping from user to ids, or a frame or file with a column of items and optionally
+        users.
+        """
         if isinstance(given, ItemLists):
             return given
         if isinstance(given, Mapping):
@@ -60,7 +62,7 @@ class ItemLists:
         return cls(by_user=dict(zip(grouped["user"].to_list(), grouped["item"].to_list(), strict=True)))
 
     def rows(self, users: Iterable[str], items: IdIndex, unknown: dict[str, None]) -> CSR:
-        """The known items of each user, by code; ids that are not known are put into `unknown`."""
+        """The known items of each user, by code; unknown ids are added to `unknown`."""
         asked = [self.by_user.get(user, []) for user in users]
         flat = [text for texts in asked for text in texts]
         codes = items.codes(flat)
@@ -77,7 +79,7 @@ class Categories:
 
     @classmethod
     def of(cls, given: Any) -> Categories:
-        """From a mapping from item to category, or a frame or file with a column of each."""
+        """From a mapping from item to category, or a frame or file with both columns."""
         if isinstance(given, Categories):
             return given
         if isinstance(given, Mapping):
@@ -98,7 +100,7 @@ class Categories:
         return cls(dict(zip(frame[item].to_list(), frame[category].to_list(), strict=True)))
 
     def codes(self, items: IdIndex) -> NDArray[np.int32]:
-        """A number for the category of each item, −1 where it has none."""
+        """A number for the category of each item, −1 if it has none."""
         numbers = {category: number for number, category in enumerate(dict.fromkeys(self.by_item.values()))}
         codes, known = np.full(len(items), -1, np.int32), items.codes(self.by_item)
         of = np.fromiter((numbers[category] for category in self.by_item.values()), np.int32, len(known))
@@ -108,9 +110,9 @@ class Categories:
 
 @dataclass(frozen=True)
 class Filters:
-    """What is left out of lists; `allow` and `deny` are as `ItemLists.of` takes them.
+    """What is left out of lists; `allow` and `deny` are as for `ItemLists.of`.
 
-    With an allow list for each user, one who has none in it gets nothing.
+    With an allow list per user, a user who is not in it gets nothing.
     """
 
     exclude_seen: bool = True
@@ -134,7 +136,9 @@ class Filters:
     def mask(
         self, users: Iterable[str], seen: CSR, items: IdIndex, popularity: np.ndarray, unknown: dict[str, None]
     ) -> Mask:
-        """What must not be ranked; `seen` has a row a user, and ids of users matter if the filters are `by_user`."""
+        """The items that must not be ranked; `seen` has a row per user, and user ids matter if the filters are
+        `by_user`.
+        """
         denied, allowed = seen if self.exclude_seen else seen.emptied(), None
         if not self.min_popularity and self.deny is None and self.allow is None:
             return Mask(denied)
@@ -156,10 +160,10 @@ class Filters:
         return Mask(denied, np.flatnonzero(hidden).astype(np.int32), allowed)
 
     def limited(self, rank: Callable[[NDArray[np.int64], int], Lists], n_lists: int, k: int, items: IdIndex) -> Lists:
-        """The k best items and their scores, with no more of a category than is allowed.
+        """The k best items and their scores, with at most the allowed number per category.
 
-        `rank` gives the best of some lists, however many are asked for: as long as a list is not full and items are
-        left, four times as many are looked at.
+        `rank` returns the best items of some lists, as many as requested. As long as a list is not full and items are
+        left, four times as many are requested.
         """
         every = np.arange(n_lists)
         if not self.per_category:
@@ -180,7 +184,7 @@ class Filters:
         return found
 
     def prepared(self) -> Filters:
-        """The same with all files read, for whoever ranks again and again."""
+        """The same filters with all files read, for repeated rankings."""
         return replace(
             self,
             allow=None if self.allow is None else ItemLists.of(self.allow),
@@ -190,7 +194,7 @@ class Filters:
 
     @property
     def by_user(self) -> bool:
-        """Whether it matters who a list is for, beside what they have."""
+        """Whether the filters depend on the user, apart from the user's own items."""
         return any(given is not None and ItemLists.of(given).for_all is None for given in (self.allow, self.deny))
 
 

@@ -1,4 +1,4 @@
-"""Profiles and lists as people give and read them: frames with their own ids."""
+"""Profiles and lists as data frames with the user's own ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recsieve.recommendations.ranker import Ranked
 def as_profiles(given: Any) -> dict[str, list[str]]:
     """User to items, from lists of items (users are numbered), a mapping, or a frame or file with both columns.
 
-    Items alone, in a file or frame, are one profile.
+    A file or frame with only items is one profile.
     """
     if isinstance(given, str | bytes) or (not isinstance(given, Iterable | ItemLists) and not hasattr(given, "suffix")):
         raise DataError(f"profiles are given as {given!r}: give a list of lists of items, or user and items.")
@@ -30,7 +30,7 @@ def as_profiles(given: Any) -> dict[str, list[str]]:
 
 
 def as_frame(lists: Ranked, user_ids: pl.Series, item_ids: pl.Series) -> pl.DataFrame:
-    """Lists as rows, without the places that are left empty: user, item, rank, score, popular, and reasons if any."""
+    """Lists as rows, without empty positions: user, item, rank, score, popular, and reasons if there are any."""
     n, k = lists.items.shape
     frame = pl.DataFrame(
         {

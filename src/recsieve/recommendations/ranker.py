@@ -1,6 +1,6 @@
-"""A fitted model with the ids of its users and items: lists, items that are alike, and reasons.
+"""A fitted model with the ids of its users and items: lists, similar items, and reasons.
 
-Everything is prepared when it is made; asking changes nothing, so that several threads may ask at once.
+Everything is prepared when it is created. Requests change nothing, so several threads may use it at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNFILTERED = Filters()
 
 @dataclass(frozen=True)
 class Ranked:
-    """Lists by code: a row for each that was asked for."""
+    """Lists by code, one row per request."""
 
     users: list[str] | NDArray[np.int32]  # what they were called, or the codes of fitted users
     items: NDArray[np.int32]  # (n, k), −1 where fewer are left
@@ -39,7 +39,7 @@ class Ranked:
     reasons: list[list[Reasons]] | None = None  # of each item in each list
 
     def parts(self, sizes: Sequence[int], k: int) -> list[Ranked]:
-        """So many lists each, with notes of their own, where those were asked for without lists to allow or deny."""
+        """The lists split into parts of the given sizes, each with its own notes; without allow or deny lists."""
         ends = np.cumsum(sizes)
         return [
             Ranked(self.users[a:b], self.items[a:b], self.scores[a:b], self.popular[a:b], _short(self.items[a:b], k))
@@ -48,7 +48,9 @@ class Ranked:
 
 
 class Ranker:
-    """Ranks for fitted users and for new ones; `data` is what the model was fitted on, `interacted` what users have."""
+    """Ranks for fitted and for new users; `data` is what the model was fitted on, `interacted` is what users already
+    have.
+    """
 
     def __init__(self, scorer: Scorer, data: Interactions, interacted: CSR, popularity: NDArray[np.int64]) -> None:
         self.scorer, self._interacted, self._popularity = scorer.prepare(), interacted, popularity
@@ -60,7 +62,7 @@ class Ranker:
         self, asked: Sequence[str] | None, k: int, filters: Filters = UNFILTERED, *, explain: int = 0,
         workers: int | None = None,
     ) -> Ranked:  # fmt: skip
-        """The lists of users by their ids, or of all; those who are not known get popular items."""
+        """The lists of users by their ids, or of all; unknown users get popular items."""
         if asked is None:
             return self.for_codes(np.arange(len(self.users), dtype=np.int32), k, filters, explain=explain)
         codes = self.users.codes(asked)
@@ -77,7 +79,7 @@ class Ranker:
         self, profiles: Mapping[str, Sequence[str]], k: int, filters: Filters = UNFILTERED, *, explain: int = 0,
         workers: int | None = None,
     ) -> Ranked:  # fmt: skip
-        """The lists of new users by their items; of whom no item is known gets popular items."""
+        """The lists of new users by their items; profiles without a known item get popular items."""
         matrix, notes = self._encoded(profiles)
         rows = np.flatnonzero(np.diff(matrix.indptr))
         folded = self.scorer.fold_in(matrix[rows]).prepare() if len(rows) else self.scorer
@@ -92,12 +94,12 @@ class Ranker:
         return Ranked(found.users, found.items, found.scores, found.popular, notes + found.notes, found.reasons)
 
     def similar(self, items: Sequence[str], k: int) -> Ranked:
-        """The items that are most alike to each of some; what is not alike at all is left out."""
+        """The items most similar to each of some; items without any similarity are left out."""
         codes = self._known(items)
         return _alike(list(items), codes, self.scorer.similar(torch.from_numpy(codes.astype(np.int64))), k)
 
     def similar_users(self, users: Sequence[str], k: int) -> Ranked:
-        """The users who are most alike to each of some."""
+        """The users most similar to each of some."""
         codes = self.users.codes(users)
         if missing := [user for user, code in zip(users, codes, strict=True) if code < 0]:
             raise DataError(f"{len(missing)} of {len(codes)} users are not in the data ({some_of(missing)}).")
@@ -106,7 +108,7 @@ class Ranker:
     def explain(
         self, user: str | None, profile: Sequence[str] | None, items: Sequence[str], most: int
     ) -> tuple[list[Reasons], list[str]]:
-        """What of a fitted user's profile, or of one that is given, speaks for some items; and what is to be told."""
+        """Which items of a fitted user's profile, or of a given one, contribute to some items; and notes."""
         offered = self._known(items)
         if profile is not None:
             matrix, notes = self._encoded({"": profile})

@@ -1,4 +1,4 @@
-"""A fitted recommender and yesterday's log: what is new comes in, ids and vectors stay."""
+"""Adding new data to a fitted recommender: ids and vectors stay, and what is new is added."""
 
 from recsieve.refresh.grow import forgotten_ids
 from recsieve.refresh.refit import refresh

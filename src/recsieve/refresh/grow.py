@@ -1,4 +1,4 @@
-"""New interactions beside those of a run: ids keep their codes, new ones come behind them, forgotten users leave."""
+"""Adds new interactions to those of a run: ids keep their codes, new ids follow, forgotten users are removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recsieve.errors import ConfigError, DataError
 
 @dataclass(frozen=True)
 class Grown:
-    """The split of a run with new interactions in it, and how its codes are those of the run before."""
+    """The split of a run with new interactions, and how its codes correspond to those of the run."""
 
     split: Split
     added: Split  # what is new of it
@@ -38,7 +38,7 @@ class Grown:
 def new_parts(
     data: Split | Interactions | Source, before: Split, names: Mapping[str, Any], how: str, seed: int
 ) -> Split:
-    """New interactions in parts as the run has them: nothing is held out for a part that is empty there."""
+    """New interactions, split into the parts that the run has; nothing is held out for a part that is empty there."""
     shares = [share if len(part) else 0.0 for share, part in zip(RATIOS, before.parts[:3], strict=True)]
     ratios = (1 - sum(shares[1:]), *shares[1:])
     if isinstance(data, Split):
@@ -49,7 +49,7 @@ def new_parts(
 
 
 def forgotten_ids(given: Any) -> list[str]:
-    """The ids of users as text, from some ids, or a frame or file with a column of users."""
+    """User ids as text, from some ids, or a frame or file with a column of users."""
     if given is None:
         return []
     if isinstance(given, Path) or hasattr(given, "columns"):
@@ -66,7 +66,7 @@ def forgotten_ids(given: Any) -> list[str]:
 
 
 def grow(before: Split, new: Split | None, forget: Iterable[str] = ()) -> Grown:
-    """Put new interactions to those of a run, and leave out users who are to be forgotten, here and there."""
+    """Add new interactions to those of a run, and remove the users to forget from both."""
     forget = set(forget)
     if new is None and not forget:
         raise ConfigError("there is nothing to refresh with: give new data, or users to forget.")

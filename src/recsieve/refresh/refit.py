@@ -1,4 +1,4 @@
-"""The models of a recommender on data that has grown: each goes on from its vectors, or is solved again."""
+"""Refits the models of a recommender on the new data: each continues from its vectors or is solved again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEPT = 0.98
 
 @dataclass
 class Refresh:
-    """Fits what a recommender is made of to the data as it has become, and tells how."""
+    """Fits the parts of a recommender to the new data, and records how."""
 
     before: Fitted
     grown: Grown
@@ -136,7 +136,7 @@ def refresh(
     before: Fitted, data: Split | Interactions | Source | None, forget: list[str], names: Mapping[str, str | None],
     how: str, progress: Callable[[Event], None] | None = None,
 ) -> tuple[Fitted, Refreshed]:  # fmt: skip
-    """What a recommender becomes with new data and without some users, and a report of it."""
+    """A recommender with new data and without some users, and a report."""
     started = time.perf_counter()
     new = None if data is None else new_parts(data, before.split, names, how, before.settings.seed)
     grown = grow(before.split, new, forget)

@@ -1,4 +1,4 @@
-"""What a refresh changed, and what it is worth on held-out new interactions."""
+"""What a refresh changed, and its score on held-out new interactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_WORSE = 0.98  # of the score of a training from scratch
 
 @dataclass(frozen=True)
 class Refreshed:
-    """What came in, what left, what was done to each model, and NDCG@20 on the new interactions that are held out."""
+    """What was added and removed, what was done to each model, and NDCG@20 on held-out new interactions."""
 
     interactions: int
     users: int
@@ -42,7 +42,7 @@ class Refreshed:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """All of it in sentences."""
+        """The report in sentences."""
         said = []
         if self.interactions or not self.forgotten:
             users, items = counted(self.users, "new user"), counted(self.items, "new item")
@@ -76,7 +76,7 @@ class Refreshed:
 
 
 def make_report(grown: Grown, models: Mapping[str, str], before: Scorer, after: Scorer, seconds: float) -> Refreshed:
-    """Count what changed, and measure what is held out of the new data."""
+    """Count what changed, and evaluate on the held-out new data."""
     return Refreshed(
         sum(map(len, grown.added.parts)), int((grown.users < 0).sum()), int((grown.items < 0).sum()), grown.known,
         int((~grown.stayed).sum()), grown.unknown, models, seconds=round(seconds, 2), **_measured(grown, before, after),
@@ -101,7 +101,7 @@ def _measured(grown: Grown, before: Scorer, after: Scorer) -> dict[str, Any]:
 
 
 class Widened(Scorer):
-    """A model before it was refreshed, under the codes of today: what it does not know it does not recommend."""
+    """A model before its refresh, with the new codes; it does not recommend items that it does not know."""
 
     def __init__(self, before: Scorer, grown: Grown) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page of an audit, from the files in its folder alone."""
+"""The page of an audit, from the files in its folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SURE = (
 
 
 def write_audit_page(folder: Path) -> Path:
-    """Write report.html beside an audit's results."""
+    """Write report.html next to the results of an audit."""
     summary = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
     groups = {name: pl.read_parquet(folder / f"{name}s.parquet", glob=False) for name in ("item", "user")}
     made = [name for name, check in summary.get("checks", {}).items() if check["made"]]
@@ -46,7 +46,7 @@ def write_audit_page(folder: Path) -> Path:
 def sections(
     summary: Mapping[str, Any], groups: Mapping[str, pl.DataFrame], tables: Mapping[str, pl.DataFrame]
 ) -> list[Section]:
-    """What a reader has to know first, how sure it is, and where the noise sits; the list follows."""
+    """The summary, how reliable it is, and where the noise is; the list follows."""
     first, *rest = summary["notes"]
     score = score_name(summary)
     places = [fluid(chart) for chart in place_charts(summary["where"], score)]
@@ -62,7 +62,7 @@ def sections(
 
 
 def score_name(summary: Mapping[str, Any]) -> str:
-    """What the score of an interaction may be called: a probability only if there were labels to learn from."""
+    """The name of the score: a probability only if there were labels to learn from."""
     return "noise score" if summary["method"] == "no labels" else "probability of noise"
 
 

@@ -1,4 +1,4 @@
-"""The charts of an audit: where the noise sits, whether probabilities hold, and one interaction's evidence."""
+"""The charts of an audit: where the noise is, whether probabilities are calibrated, and one interaction's evidence."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def _moments(groups: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def moment(value: int, format: str = "%Y-%m-%d") -> str:
-    """A time as a date where it counts from 1970 in a usual unit, else as the number that it is."""
+    """A time as a date if it counts from 1970 in a usual unit, else as a number."""
     parts = next((parts for parts, (low, high) in UNITS.items() if low <= value < high), None)
     return f"{value:,}" if parts is None else datetime.fromtimestamp(value / parts, UTC).strftime(format)
 
 
 def group_chart(group: pl.DataFrame, name: str, score: str) -> Any:
-    """Items or users by their interactions and their mean score."""
+    """Items or users by their number of interactions and mean score."""
     top = group.filter(pl.col("interactions") > 0).sort("interactions", descending=True).head(MOST_DOTS)
     values = top.select(pl.col(name).cast(pl.String), "interactions", pl.col("mean_score").round(4)).to_dicts()
     return (
@@ -91,7 +91,7 @@ def group_chart(group: pl.DataFrame, name: str, score: str) -> Any:
 
 
 def reliability_chart(curve: Sequence[Mapping[str, float]]) -> Any:
-    """The noise that was observed against the probability that was told."""
+    """The observed share of noise by predicted probability."""
     top = max(max(entry["predicted"], entry["observed"]) for entry in curve)
     ends = alt.Data(values=[{"at": 0}, {"at": top}])
     line = alt.Chart(ends).mark_line(color=GREY, strokeDash=[4, 4]).encode(x="at:Q", y="at:Q")
@@ -108,7 +108,7 @@ def reliability_chart(curve: Sequence[Mapping[str, float]]) -> Any:
 
 
 def dialog_charts() -> dict[str, Any]:
-    """Charts of one interaction; the page puts in the values when it is opened."""
+    """Charts of one interaction; the page fills in the values when it is opened."""
     return {"losses": _losses().to_dict(), "profile": _profile().to_dict()}
 
 

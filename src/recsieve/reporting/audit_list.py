@@ -1,4 +1,4 @@
-"""The list of the most suspicious interactions as the page of an audit holds it."""
+"""The list of the most suspicious interactions on the page of an audit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPORTED = (
 
 
 def list_data(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The first rows of the table with the evidence for each, and what the filters offer."""
+    """The first rows of the table with their evidence, and the choices of the filters."""
     rows = _rows(folder)
     kinds = [[kind(reason) for reason in row["reason"].split("; ")] for row in rows]
     names = sorted({name for row in kinds for name in row})
@@ -36,7 +36,7 @@ def list_data(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind(reason: str) -> str:
-    """A reason without its numbers, so that interactions suspected for the same reason are one kind."""
+    """A reason without its numbers, so that interactions with the same reason are one kind."""
     return re.sub(r"\d+", "…", reason)
 
 

@@ -1,4 +1,4 @@
-"""Charts in one language, for the page and for files."""
+"""Charts for pages and for files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ POINTS = 100  # of a line
 
 
 def loss_chart(histories: dict[str, pl.DataFrame]) -> alt.HConcatChart:
-    """The losses of true and false positives along each training, side by side (the paper's Figures 3 and 7)."""
+    """The losses of true and false positives during each training, side by side (the paper's Figures 3 and 7)."""
     panels = [loss_lines(history).properties(title=name, width=230) for name, history in histories.items()]
     return alt.hconcat(*panels).resolve_scale(y="shared")
 
 
 def loss_panels(histories: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """The same for a page, which puts them below each other where there is no room."""
+    """The same for a page, which stacks them if there is no room."""
     known = [history[kind] for history in histories.values() for kind in KINDS if kind in history.columns]
     values = pl.concat(known).drop_nans().to_numpy()
     shared = alt.Y("value:Q", title="loss", scale=alt.Scale(domain=[float(values.min()), float(values.max())]))
@@ -33,7 +33,7 @@ def loss_panels(histories: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
 
 
 def loss_lines(history: pl.DataFrame) -> alt.Chart:
-    """The losses of true and false positives along one training; false positives have the colour of warnings."""
+    """The losses of true and false positives during one training; false positives have the warning colour."""
     known = [kind for kind in KINDS if kind in history.columns]
     long = history.select("step", *known).unpivot(index="step", variable_name="kind", value_name="value")
     long = long.with_columns(pl.col("kind").replace(KINDS)).filter(pl.col("value").is_not_nan())
@@ -55,14 +55,14 @@ def loss_lines(history: pl.DataFrame) -> alt.Chart:
 
 
 def fluid(chart: Any) -> dict[str, Any]:
-    """A chart as wide as the place on a page that it is put into."""
+    """A chart as wide as its place on a page."""
     return chart.properties(width="container").to_dict()
 
 
 def write_chart(
     chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[Literal["png", "svg"]] = ("png", "svg")
 ) -> None:
-    """Write a chart as `path` with the ending of each format."""
+    """Write a chart as `path` with the extension of each format."""
     # An SVG is shown in the reader's font: where that is wider than the one measured here, labels need room to titles.
     chart = chart.configure_axis(titlePadding=12)
     for format in formats:

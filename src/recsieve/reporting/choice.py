@@ -1,4 +1,4 @@
-"""What `auto` chose, among what, and why."""
+"""What `auto` chose, from which candidates, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LISTED = 6
 
 
 def choice_rows(choice: Mapping[str, Any]) -> list[list[Any]]:
-    """A row for each of the best candidates, the best first, and for what was chosen and the best plain model."""
+    """The best candidates, the best first, with the chosen one and the best plain model."""
     marks = {choice["plain"]["name"]: "best plain", choice["chosen"]["name"]: "chosen"}
     shown = [one for place, one in enumerate(choice["candidates"]) if place < LISTED or one["name"] in marks]
     return [
@@ -25,18 +25,21 @@ def choice_rows(choice: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def choice_lines(choice: Mapping[str, Any]) -> list[str]:
-    """What was tried and chosen, why, and what denoising is worth, in sentences."""
+    """What was tried and chosen, why, and what denoising gained, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
-    lines = [
+    return [
         f"auto fitted {_models(choice['tried'])} ({choice['planned']} plain models planned) and chose "
         f"{chosen['name']}: {choice['reason']}",
+        *(["Fewer models than planned were fitted: a longer --budget allows more."] if _cut_short(choice) else []),
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
         + (f"; popularity has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
         _worth_of_denoising(choice),
         f"Noise: {choice['evidence']}",
-        f"To train the best plain model: {plain_command(plain['candidate'])}",
     ]
-    return lines
+
+
+def _cut_short(choice: Mapping[str, Any]) -> bool:
+    return bool(choice["tried"] < choice["planned"])
 
 
 def _models(count: int) -> str:
@@ -54,7 +57,7 @@ TERMS = {
 
 
 def choice_terms(choice: Mapping[str, Any]) -> list[str]:
-    """What the terms mean that occur in the table of candidates."""
+    """Explanations of the terms that occur in the table of candidates."""
     names = " ".join(str(row[0]) for row in choice_rows(choice))
     return [text for term, text in TERMS.items() if term == "change" or term in names]
 
@@ -75,14 +78,13 @@ def _denoises(candidate: Mapping[str, Any]) -> bool:
     return bool(candidate["c"]) or any(one["weighted"] or one["denoiser"] != "keep-all" for one in candidate["specs"])
 
 
-def plain_command(candidate: Mapping[str, Any]) -> str:
-    """The command that fits the first model of a candidate alone."""
-    spec = candidate["specs"][0]
-    options = " ".join(
+def plain_command(choice: Mapping[str, Any]) -> list[str]:
+    """The command that trains the best plain model alone, an option and its value as one word."""
+    spec = choice["plain"]["candidate"]["specs"][0]
+    options = [
         f"--{name.replace('_', '-')} {value:g}" if isinstance(value, float) else f"--{name.replace('_', '-')} {value}"
         for name, value in {**spec["training"], **spec["model_options"]}.items()
         if not isinstance(value, Mapping)
-    )
-    return f"recsieve train LOG --model {spec['model']} --denoiser {spec['denoiser']} {options} --final".replace(
-        "  ", " "
-    )
+    ]
+    named = [f"--model {spec['model']}", f"--denoiser {spec['denoiser']}"]
+    return ["recsieve", "train", "LOG", *named, *options, "--final"]

@@ -1,6 +1,6 @@
-"""One colour a strategy and one for noise, on every chart of every page, light or dark.
+"""One colour for each strategy and one for noise, on every chart of every page, light or dark.
 
-After Okabe and Ito's palette, which people with the usual colour blindnesses can tell apart.
+Based on Okabe and Ito's palette, which people with common colour blindness can tell apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STRATEGIES = {
     "auto": "#e6a800",
     "random drop": "#cc79a7",
     "least popular drop": "#7b61a8",
-    "clean training": "#56b4e9",
+    "clean training (oracle)": "#56b4e9",
     "unpopular items first": "#7b61a8",  # what the control drops
     "largest losses of CE": "#6d6a75",
 }
@@ -30,9 +30,9 @@ OTHERS = ("#3f7f6b", "#a8763e", "#4f5fb3", "#94a537", "#b86f9e", "#2f9fb5", "#6d
 
 
 def strategy_colours(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each strategy: known ones have theirs, others the next that is free, in their order.
+    """A colour for each strategy: known ones have their own, others get the next free one, in order.
 
-    Of controls such as "random drop as T-CE" and "random drop as T-CE 0.2", the first has that of its kind.
+    Of several controls such as "random drop as T-CE" and "random drop as T-CE 0.2", the first has the known colour.
     """
     colours: dict[str, str] = {}
     free = iter(OTHERS * 10)

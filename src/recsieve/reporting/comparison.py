@@ -1,4 +1,4 @@
-"""The page of a comparison, from its comparison.json and tables alone."""
+"""The page of a comparison, from its comparison.json and tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESULT = "comparison.json"
 
 
 def write_comparison_page(folder: Path) -> Path:
-    """Write report.html beside a comparison's results, and each of its charts as PNG and SVG."""
+    """Write report.html next to the results of a comparison, and each of its charts as PNG and SVG."""
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     panels = comparison_panels(result, folder / "tables")
     for name, charts in panels.items():
@@ -46,12 +46,12 @@ def write_comparison_page(folder: Path) -> Path:
 
 
 def data_name(result: Mapping[str, Any]) -> str:
-    """What the data is called."""
+    """The name of the data: the last meaningful part of its path."""
     return source_name((result["config"]["data"] or {}).get("source", "this data"))
 
 
 def comparison_panels(result: Mapping[str, Any], tables: Path) -> dict[str, Panels]:
-    """All charts, by the name of their file; those for which nothing is known are left out."""
+    """All charts, by file name; those without data are left out."""
     metric, rows = result["config"]["metric"], [row for row in result["rows"] if row["role"] != PLAIN]
     panels = {
         "effects": effect_panels(rows, metric),
@@ -143,7 +143,7 @@ def _about_numbers(result: Mapping[str, Any]) -> str:
 
 
 def provenance(result: Mapping[str, Any]) -> list[str]:
-    """Everything that somebody needs who wants the same numbers."""
+    """Everything that is needed to reproduce the numbers."""
     config, machine = result["config"], result["machine"]
     facts = [f"{name}: {_facts(about)}" for name, about in result["data"].items()]
     named = {row["strategy"]: row for row in result["rows"] if row["role"] != PLAIN}

@@ -1,4 +1,4 @@
-"""The charts of a comparison: each takes rows or a table and gives Vega-Lite, a panel for each model and noise."""
+"""The charts of a comparison, in Vega-Lite, with a panel for each model and kind of noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Panels = dict[str, Any]  # charts of altair, by the name of the panel
 
 
 def effect_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
-    """How far each strategy is from plain CE, in percent, with its 95 % interval."""
+    """The change of each strategy compared with plain CE, in percent, with its 95 % interval."""
     return {
         name: _effects(panel, metric, name)
         for name, panel in _by_panel(row for row in rows if "against_baseline" in row).items()
@@ -47,19 +47,24 @@ def _effects(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> Any:
 
 
 def effect_layers(data: Any, metric: str, name: str) -> Any:
-    """A point with its interval for each row of the data, beside a line at zero; `name` is the column of its names."""
+    """A point with its interval for each row of the data, and a line at zero; `name` is the column of names."""
     colour = alt.Color("verdict:N", title=None, legend=alt.Legend(orient="bottom"), scale=scale(VERDICTS))
     tooltip: list[Any] = [
         f"{name}:N", "verdict:N", _percent("change", "change %"), _percent("low", "from %"), _percent("high", "to %"),
         _percent("smallest", "smallest detectable %"),
     ]  # fmt: skip
-    names = alt.Y(f"{name}:N", sort=None, title=None, axis=alt.Axis(labelLimit=190))
+    names = alt.Y(f"{name}:N", sort=None, title=None, axis=strategy_axis())
     base = alt.Chart(data).encode(y=names, color=colour, tooltip=tooltip)
     change = f"change of {metric}, %"
     interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=change), x2="high:Q")
     point = base.mark_point(filled=True, size=90, opacity=1).encode(x="change:Q")
     plain = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color=QUIET).encode(x="zero:Q")
     return alt.layer(plain, interval, point)
+
+
+def strategy_axis() -> alt.Axis:
+    """An axis of strategies, with nothing of their names cut off."""
+    return alt.Axis(labelLimit=300)
 
 
 def noise_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
@@ -91,7 +96,7 @@ def _against_noise(values: list[dict[str, Any]], metric: str, title: str) -> Any
 
 
 def validation_panels(validations: pl.DataFrame, metric: str) -> Panels:
-    """The course of each training, by the criterion that is chosen below the chart."""
+    """The training curves, by the criterion that is selected below the chart."""
     present = {column: name for column, name in CRITERIA.items() if validations[column].drop_nulls().len()}
     long = validations.unpivot(
         on=list(present), index=["noise", "model", "strategy", "epoch"], variable_name="criterion", value_name="value"
@@ -110,7 +115,7 @@ def _validations(table: pl.DataFrame, criteria: list[str], metric: str, title: s
         alt.Chart(_data(table), title=title, width=WIDTH, height=HEIGHT)
         .mark_line()
         .encode(
-            x=alt.X("epoch:Q", title="epoch"),
+            x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False)),
             color=_strategy_colour(table["strategy"]),
             opacity=alt.condition(picked, alt.value(1), alt.value(0.12)),
@@ -122,7 +127,7 @@ def _validations(table: pl.DataFrame, criteria: list[str], metric: str, title: s
 
 
 def loss_panels(losses: pl.DataFrame) -> Panels:
-    """The losses of true and false positives along each training, where it is known which is which: a panel each."""
+    """The losses of true and false positives during each training, if noise is known: a panel each."""
     if "false_positive_loss" not in losses.columns:
         return {}
     known = losses.filter(pl.col("false_positive_loss").is_not_null(), pl.col("role") != "oracle")
@@ -137,12 +142,12 @@ def loss_panels(losses: pl.DataFrame) -> Panels:
 
 
 def _losses(table: pl.DataFrame, title: str, domain: list[Any]) -> Any:
-    """The same range of losses for all strategies, so that panels can be compared."""
+    """Losses of one strategy, with the same range for all, so that panels can be compared."""
     return (
         alt.Chart(_data(table.select("kind", "epoch", "value")), title=title, width=WIDTH, height=HEIGHT - 60)
         .mark_line()
         .encode(
-            x=alt.X("epoch:Q", title="epoch"),
+            x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(domain=domain)),
             color=alt.Color("kind:N", title=None, scale=_kinds(), legend=_legend()),
             tooltip=["kind:N", "epoch:Q", alt.Tooltip("value:Q", format=".4f")],
@@ -155,7 +160,7 @@ def _kinds() -> alt.Scale:
 
 
 def selection_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:
-    """What each strategy would have scored on the test, had its epoch been chosen by another criterion."""
+    """The test score of each strategy if its epoch were chosen by another criterion."""
     return {name: _selection(panel, metric, name) for name, panel in _by_panel(rows).items()}
 
 
@@ -170,7 +175,7 @@ def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> An
         .mark_point(filled=True, size=80, opacity=0.9)
         .encode(
             x=alt.X("value:Q", title=f"test {metric}", scale=alt.Scale(zero=False)),
-            y=alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)),
+            y=alt.Y("strategy:N", sort=None, title=None, axis=strategy_axis()),
             color=alt.Color("criterion:N", title=None, scale=alt.Scale(range=list(colours.OTHERS)), legend=_legend()),
             shape="criterion:N",
             tooltip=["strategy:N", "criterion:N", alt.Tooltip("value:Q", format=".4f")],
@@ -179,7 +184,7 @@ def _selection(rows: Sequence[Mapping[str, Any]], metric: str, title: str) -> An
 
 
 def detection_panels(detection: pl.DataFrame) -> Panels:
-    """How well what is dropped or given less weight is known noise along the training, beside item unpopularity."""
+    """How well dropping or reweighting finds known noise during training, compared with item unpopularity."""
     known = detection.filter(pl.col("group") == "all", (pl.col("score") == "weight") | (pl.col("role") == "baseline"))
     names = {"weight": pl.col("strategy"), "unpopularity": pl.lit("unpopular items first"),
              "loss": pl.concat_str(pl.lit("largest losses of "), "strategy")}  # fmt: skip
@@ -218,14 +223,14 @@ def _by_panel(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 
 def _frames(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """A table by model and noise: the first few, for the rest is in the tables."""
+    """A table by model and noise: only the first few, the rest is in the tables."""
     parts = table.partition_by("model", "noise", as_dict=True, maintain_order=True)
     named = {panel_name(str(model), str(noise)): part for (model, noise), part in parts.items()}
     return dict(list(named.items())[:MOST_PANELS])
 
 
 def panel_name(model: str, noise: str) -> str:
-    """What stands over a panel."""
+    """The title of a panel."""
     return f"{model}, {noise} noise"
 
 

@@ -18,7 +18,7 @@ BEATEN = {"better": "yes", "worse": "worse", "no difference found": "not shown"}
 
 
 def summary_rows(result: Mapping[str, Any]) -> Table:
-    """A row for each strategy, narrow enough for a terminal: the verdict, how large the change is, and the metric."""
+    """A row for each strategy, narrow enough for a terminal: the verdict, the change, and the metric."""
     metric, where = result["config"]["metric"], _where(result["rows"])
     header = [*where, "strategy", "verdict", "change", "95 % interval", metric]
     return header, [
@@ -27,7 +27,7 @@ def summary_rows(result: Mapping[str, Any]) -> Table:
 
 
 def terminal_rows(result: Mapping[str, Any]) -> Table:
-    """The summary in 80 columns: a plain model is its own strategy, and percent signs stand in the header."""
+    """The summary in 80 columns: a plain model is its own strategy, and percent signs are in the header."""
     metric, rows = result["config"]["metric"], result["rows"]
     models = {row["model"] for row in rows if row["role"] != PLAIN}
     where = [*(["noise"] if "noise" in _where(rows) else []), *(["model"] if len(models) > 1 else [])]
@@ -44,7 +44,7 @@ def terminal_rows(result: Mapping[str, Any]) -> Table:
 
 
 def full_rows(result: Mapping[str, Any]) -> Table:
-    """The summary and what else was measured."""
+    """The summary with all other measures."""
     header, rows = summary_rows(result)
     known = [name for name in MORE if name in result["rows"][0]["metrics"]]
     header += [
@@ -65,7 +65,7 @@ def full_rows(result: Mapping[str, Any]) -> Table:
 
 
 def detection_rows(rows: Sequence[Row]) -> Table:
-    """How well each score finds known noise, overall and by group, next to the epoch that was selected."""
+    """How well each score finds known noise, overall and by group, at the epoch closest to the selected one."""
     where = _where(rows)
     header = [*where, "strategy", "by", "ROC AUC", "average precision", "share selected", "precision", "recall",
               *(f"AUC, {name}" for name in GROUPS)]  # fmt: skip
@@ -92,7 +92,7 @@ def _start(row: Row, where: Sequence[str]) -> list[str]:
 
 
 def judged_cells(row: Row) -> list[str]:
-    """The verdict against plain training, the change and its interval."""
+    """The verdict compared with plain training, the change and its interval."""
     if "against_baseline" not in row:
         best = "best " if row.get("best_plain") else ""
         return [f"({best}plain model)" if row["role"] == PLAIN else "(baseline)", "", ""]

@@ -1,4 +1,4 @@
-"""The demo's runs beside each other."""
+"""The demo's runs, compared."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ METRICS = {
     "ndcg@50": "NDCG@50",
     "false_positives_recommended@20": "noise @20",
 }
+NOISE = (
+    "Noise @20 is the share of a user's held-out regretted items that are recommended in the top 20; lower is better."
+)
 
 
 def comparison_rows(runs: dict[str, Path]) -> tuple[Sequence[str], list[list[Any]]]:
@@ -37,19 +40,18 @@ def choice_of(folder: Path) -> list[str]:
 
 
 def best_of(rows: Sequence[Sequence[Any]]) -> str:
-    """Who is first, in a sentence."""
+    """The best run, in a sentence."""
     name, recall, *_ = max(rows, key=lambda row: row[1])
     return f"{name} is best here: {100 * recall:.1f} % of the items that users went on to like are in their top 20."
 
 
 def write_demo_page(path: Path, runs: dict[str, Path]) -> Path:
-    """The comparison and the course of the losses, on one page."""
+    """Write the comparison and the training curves on one page."""
     header, rows = comparison_rows(runs)
     histories = {name: pl.read_parquet(folder / "history.parquet", glob=False) for name, folder in runs.items()}
     histories = {name: history for name, history in histories.items() if "true_positive_loss" in history.columns}
     about_noise = [
-        "Noise @20 is the share of a user's held-out regretted items that are recommended in the top 20; lower is "
-        "better.",
+        NOISE,
         "auto knows for 5 % of the clicks whether they were regretted, and chooses on validation data.",
         "The shop is simulated and there is one run of each, so this is not evidence. T-CE gains nearly as much in "
         "this shop without any noise, so better lists do not show that noise was found. Use `recsieve compare`, "

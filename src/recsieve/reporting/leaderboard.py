@@ -1,4 +1,4 @@
-"""The leaderboard on a page with filters and charts, from the result files of its cells alone."""
+"""The leaderboard as a page with filters and charts, from the result files of its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that needs nothing but itself: no network, every id escaped."""
+"""Self-contained pages: no network access, and every id escaped."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from recsieve.reporting.tables import number, numeric
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, some text, and perhaps a list, a table, or charts side by side where there is room.
+    """A heading, some text, and optionally a list, a table, a chart, or charts side by side.
 
-    `lead` is the sentence that somebody in a hurry reads.
+    `lead` is the summary sentence.
     """
 
     heading: str
@@ -43,7 +43,7 @@ def source_name(source: str) -> str:
 def write_page(
     path: Path, title: str, subtitle: str, sections: Sequence[Section], *, template: str = "page.html", data: Any = None
 ) -> None:
-    """Write sections as one self-contained HTML file; a template of its own may show `data` too."""
+    """Write sections as one self-contained HTML file; another template may also show `data`."""
     environment = Environment(loader=PackageLoader("recsieve.reporting"), autoescape=True)
     charts = data is not None or any(section.panels for section in sections)
     text = environment.get_template(template).render(

@@ -1,4 +1,4 @@
-"""One run on a page."""
+"""The page of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 
 from recsieve.display import metric_rows
 from recsieve.reporting.charts import fluid, loss_lines
-from recsieve.reporting.choice import HEADER, choice_lines, choice_rows, choice_terms
+from recsieve.reporting.choice import HEADER, choice_lines, choice_rows, choice_terms, plain_command
 from recsieve.reporting.page import Section, source_name, write_page
 from recsieve.settings import Settings
 
@@ -26,7 +26,7 @@ METRICS = (
 
 
 class Result(Protocol):
-    """What a page needs of a finished run beside its files."""
+    """What a page needs of a finished run in addition to its files."""
 
     @property
     def folder(self) -> Path: ...
@@ -35,7 +35,7 @@ class Result(Protocol):
 
 
 def write_run_page(result: Result, command: str = "") -> Path:
-    """Write report.html into a run folder, from its files; `command` made it."""
+    """Write report.html into a run folder, from its files; `command` is the one that made the run."""
     folder, path = result.folder, result.folder / "report.html"
     if result.examples is None and path.exists():  # a run that had ended before: its page says more
         return path
@@ -56,7 +56,7 @@ def write_run_page(result: Result, command: str = "") -> Path:
 
 
 def title(settings: Mapping[str, Any]) -> str:
-    """The model and the strategy, in the words of papers."""
+    """The model and the strategy, as papers name them."""
     if settings["model"] == "auto":
         return "auto"
     strategy = NAMES.get(settings["denoiser"], settings["denoiser"])
@@ -64,7 +64,7 @@ def title(settings: Mapping[str, Any]) -> str:
 
 
 def summary(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    """What came out, in a sentence."""
+    """The result in a sentence."""
     test, choice = results["test"], results.get("choice")
     what = title(settings) if choice is None else f"auto chose {choice['chosen']['name']}, which"
     recall = test.get("recall@20")
@@ -99,7 +99,9 @@ def _tested(results: Mapping[str, Any]) -> str:
 def _choice(choice: Mapping[str, Any] | None) -> list[Section]:
     if choice is None:
         return []
-    return [Section("The choice", choice_terms(choice), HEADER, choice_rows(choice), points=choice_lines(choice))]
+    alone = f"To train the best plain model alone: {' '.join(plain_command(choice))}"
+    points = [*choice_lines(choice), alone]
+    return [Section("The choice", choice_terms(choice), HEADER, choice_rows(choice), points=points)]
 
 
 def _examples(examples: pl.DataFrame | None) -> list[Section]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from recsieve.display import metric_rows
 
-PIPE = 160  # columns of what is no terminal: a file or a log of CI has room, and wrapped cells are hard to search
+PIPE = 160  # columns without a terminal: files and CI logs have room, and wrapped cells are hard to search
 
 
 def output() -> Console:
@@ -22,27 +23,28 @@ def output() -> Console:
 
 
 def show(table: Table) -> None:
-    """Put a table on standard output."""
+    """Print a table to standard output."""
     output().print(table)
 
 
 def say(*lines: str, bullet: bool = False) -> None:
-    """Put sentences on standard output: between words where a terminal ends, one line each on a pipe."""
+    """Print sentences to standard output: wrapped between words in a terminal, one line each on a pipe."""
     console = output()
     first, next_ones = ("- ", "  ") if bullet else ("", "")
     for line in lines:
         if console.is_terminal:
+            together = re.sub(r"(?<=\d) (?=%)|(?<=±) (?=\d)", "\u00a0", line)  # a number and what belongs to it
             line = textwrap.fill(
-                line, console.width, initial_indent=first, subsequent_indent=next_ones, break_long_words=False,
+                together, console.width, initial_indent=first, subsequent_indent=next_ones, break_long_words=False,
                 break_on_hyphens=False,
-            )  # fmt: skip
+            ).replace("\u00a0", " ")  # fmt: skip
         else:
             line = first + line
         console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def say_command(words: Sequence[str]) -> None:
-    """Put a command on standard output, over several lines that a shell takes as one where a terminal is narrow."""
+    """Print a command to standard output; in a narrow terminal, on several lines joined by backslashes."""
     console = output()
     lines = ["  "]
     for word in words:
@@ -64,7 +66,7 @@ def metrics_table(metrics: Mapping[str, float | None], title: str) -> Table:
 
 
 def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> Table:
-    """Rows of text and numbers, numbers to the right."""
+    """Rows of text and numbers, with numbers aligned right."""
     table = Table(title=title)
     for place, name in enumerate(header):
         table.add_column(name, justify="right" if rows and numeric(rows[-1][place]) else "left")
@@ -74,14 +76,14 @@ def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str 
 
 
 def numeric(cell: Any) -> bool:
-    """Whether a cell is a number, or text that begins like one, and so is aligned right; lists and blends are not."""
+    """Whether a cell is aligned right: a number, or text that starts like one, but no list or blend."""
     return not isinstance(cell, str) or (
         cell.startswith(tuple("0123456789+−")) and ", " not in cell and " · " not in cell
     )
 
 
 def number(value: float | None) -> str:
-    """Four digits for a measure, thousands apart for a count, a dash for what is undefined."""
+    """Four decimals for a measure, separated thousands for a count, a dash if undefined."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

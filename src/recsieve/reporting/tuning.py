@@ -1,4 +1,4 @@
-"""The page of a search for options, from its tuning.json and table of trials alone."""
+"""The page of `tune`, from its tuning.json and table of trials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SPARSE = alt.Axis(labelOverlap="greedy", labelSeparation=10)  # ticks of a loga
 
 
 def write_tuning_page(folder: Path) -> Path:
-    """Write report.html beside the results of a search, and each of its charts as PNG and SVG."""
+    """Write report.html next to the results of tuning, and each of its charts as PNG and SVG."""
     result = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
     trials = pl.read_parquet(folder / "tables" / "trials.parquet", glob=False)
     config = result["config"]

@@ -1,4 +1,4 @@
-"""Random numbers that are a pure function of a key and a counter: a permutation, its inverse, and negatives."""
+"""Random numbers as a pure function of a key and a counter: a permutation, its inverse, and negatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _inlined = njit(inline="always", cache=True)
 
 @_inlined
 def widths(n):
-    """How many bits the two halves of a number below n have in the permutation."""
+    """The numbers of bits of the two halves of a number below n in the permutation."""
     bits = 10  # fewer would not mix the few rows of a tiny epoch well
     while (1 << bits) < n:
         bits += 1
@@ -29,7 +29,7 @@ def mix(x):
 
 @_inlined
 def permuted(position, n, key, left_bits, right_bits):
-    """Where a position goes in a random permutation of 0…n−1: a Feistel network, walked until it lands inside."""
+    """The image of a position in a random permutation of 0…n−1: a Feistel network, applied until it lands inside."""
     x = uint64(position)
     while True:
         a_bits, b_bits = left_bits, right_bits
@@ -45,7 +45,7 @@ def permuted(position, n, key, left_bits, right_bits):
 
 @_inlined
 def position_of(value, n, key, left_bits, right_bits):
-    """The position that `permuted` sends to a value: the same network, walked backwards."""
+    """The position that `permuted` maps to a value: the same network, applied backwards."""
     x = uint64(value)
     while True:
         a_bits, b_bits = left_bits, right_bits
@@ -61,9 +61,10 @@ def position_of(value, n, key, left_bits, right_bits):
 
 @_inlined
 def unobserved(bits, low, high, observed, n_items):
-    """A random item outside the sorted list `observed[low:high]`; −1 where none is left.
+    """A random item outside the sorted list `observed[low:high]`; −1 if none is left.
 
-    The r-th unobserved item is r plus the number of observed items before it, found by halving: no draw is rejected.
+    The r-th unobserved item is r plus the number of observed items before it, found by bisection, so no draw is
+    rejected.
     """
     room = n_items - (high - low)
     if room <= 0:

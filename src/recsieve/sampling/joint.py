@@ -1,4 +1,4 @@
-"""Positives and negatives of an epoch as one list, shuffled together, as in the authors' released code."""
+"""All positives and negatives of an epoch shuffled together, as in the authors' released code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recsieve.sampling.draws import mix, permuted, unobserved, widths
 def draw_joint(
     users, items, ids, start, key, data_users, data_items, sources, rest, negatives, offsets, observed, n_items
 ):
-    """Fill in the rows from `start` on: the same samples as where each stands beside its interaction."""
+    """Fill in the rows from `start` on, with the same samples as in the layout of interactions and their negatives."""
     period, negative_key = 1 + negatives, mix(key)
     n_paired = (len(data_users) - len(rest)) * period
     n_rows = n_paired + len(rest)

@@ -1,4 +1,4 @@
-"""The rows of an epoch that are a rank's own: the same samples as one process draws, found without drawing the rest."""
+"""The rows of an epoch that belong to a rank: the same samples as in one process, without sampling the rest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Drawn(NamedTuple):
 
 
 class OwnRows:
-    """Finds the rows of a rank's interactions in every epoch, from where each comes in the shuffled order."""
+    """Finds the rows of a rank's interactions in every epoch, from their positions in the shuffled order."""
 
     def __init__(self, data: Interactions, observed: CSR, negatives: int, *, user_grouped: bool) -> None:
         self._data, self._observed, self._user_grouped = data, observed, user_grouped
@@ -39,7 +39,7 @@ class OwnRows:
         self._last: tuple[np.uint64, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
 
     def draw(self, key: np.uint64, start: int, stop: int) -> Drawn:
-        """Those of the rows from `start` to `stop` of an epoch that are this rank's."""
+        """Those of the rows from `start` to `stop` of an epoch that belong to this rank."""
         begins, order = self._shuffled(key)
         # A group of an interaction and its negatives may begin before the start.
         first, last = np.searchsorted(begins, [start - self._period + 1, stop])
@@ -56,7 +56,7 @@ class OwnRows:
         return Drawn(users, items, np.where(within == 0, own, -1), positions)
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first row of the epoch at or after each position that is an interaction's own, whoever has it."""
+        """The first row at or after each position that is an interaction's own, on any rank."""
         if self._user_grouped:
             order = self._user_order(key)
             return next_group(positions, np.cumsum(self._user_lengths[order]), self._user_periods[order])
@@ -97,9 +97,9 @@ class OwnRows:
 
 
 def next_group(positions: NDArray[np.int64], ends: NDArray[np.int64], periods: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first row at or after each position with which an interaction begins.
+    """The first row at or after each position at which an interaction starts.
 
-    Users follow each other, `ends` says where the rows of each end, and `periods` how many rows an interaction has.
+    Users follow each other; `ends` has the end of each user's rows, and `periods` the number of rows per interaction.
     """
     user = np.minimum(np.searchsorted(ends, positions, side="right"), len(ends) - 1)
     first = np.where(user > 0, ends[user - 1], 0)

@@ -1,8 +1,8 @@
 """Batches of observed interactions and sampled negatives, as a pure function of seed, epoch and position.
 
-Nothing of an epoch is stored: the place of a row in the shuffled epoch comes from a keyed permutation and a negative
-from a hash of its place, so memory stays bounded, any thread or process draws the same samples, and a run goes on in
-the middle of an epoch from three numbers.
+Nothing of an epoch is stored. The position of a row in the shuffled epoch comes from a keyed permutation, and a
+negative from a hash of its position. So memory is bounded, any thread or process gets the same samples, and a run
+resumes in the middle of an epoch from three numbers.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Layout = Literal["interactions", "users", "joint"]
 
 @dataclass(frozen=True)
 class Batch:
-    """Observed interactions, each followed by its negatives; `ids` number the training interactions, −1 a negative.
+    """Observed interactions, each followed by its negatives; `ids` are the numbers of training interactions, −1 for a
+    negative.
 
-    Of the layout "joint" a batch holds any rows of the epoch, in any order, and has no pairs.
+    With the layout "joint", a batch has any rows of the epoch, in any order, and has no pairs.
 
-    A batch holds the interactions whose own row falls into it, with all their negatives. Where a group shares the data
-    out, these are the rows of one rank, and `positions` says where they stand among those of all, of which there are
-    `n_all`.
+    A batch has the interactions whose own row falls into it, with all of their negatives. If ranks share the data,
+    these are the rows of one rank, and `positions` are their positions among the `n_all` rows of all ranks.
     """
 
     users: Tensor  # (n,) int32
@@ -71,13 +71,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Several batches that follow each other, in one piece."""
+    """Several consecutive batches in one piece."""
 
     rows: Batch
     bounds: NDArray[np.int64]  # (batches + 1,) where each begins among the rows of all ranks, the first at 0
 
     def batches(self) -> Iterator[Batch]:
-        """The batches one by one; a rank may have no rows of some."""
+        """The batches one by one; a rank may have no rows in some."""
         positions = self.rows.positions
         ends = self.bounds if positions is None else np.searchsorted(positions.numpy(), self.bounds)
         for (start, stop), (first, last) in zip(pairwise(ends), pairwise(self.bounds), strict=True):
@@ -88,7 +88,7 @@ class Chunk:
 
 
 class Sampler:
-    """Draws the batches of every epoch: each interaction once, with fresh negatives, uniform over unobserved items.
+    """Samples the batches of every epoch: each interaction once, with new negatives, uniform over unobserved items.
 
     `layout` says how they are shuffled.
     """
@@ -120,9 +120,9 @@ class Sampler:
         self._all_rows = self.rows_per_epoch
 
     def choose(self, chosen: NDArray[np.int64] | None) -> None:
-        """Make the epochs from now on of some interactions, one of which may come again; None: of each once.
+        """Use only some interactions in the following epochs, possibly repeated; None: each interaction once.
 
-        An epoch keeps its length: a short choice comes around again.
+        The length of an epoch does not change: a short selection is repeated.
         """
         if chosen is not None and self._own is not None:
             raise ConfigError(
@@ -139,7 +139,7 @@ class Sampler:
         self._user_grouped = _UserGrouped(data, self._observed, self._negatives) if shuffles_users else None
 
     def relabel(self, labels: NDArray[np.float32] | None, weights: NDArray[np.float32] | None) -> None:
-        """Give interactions other labels, or weights beside those that came with the data; None leaves them."""
+        """Give interactions other labels, or additional weights; None leaves them unchanged."""
         if labels is not None:
             self._labels = labels
         if weights is not None:
@@ -147,14 +147,14 @@ class Sampler:
 
     @property
     def rows_per_epoch(self) -> int:
-        """The rows of an epoch, on all ranks together."""
+        """The number of rows of an epoch, on all ranks together."""
         if self._own is not None:
             return self._own.n_rows
         n = len(self._epoch_data)
         return n + (n - len(self._rest)) * self._negatives
 
     def steps_per_epoch(self, batch_size: int) -> int:
-        """The batches of an epoch; the last takes what is left, and none is empty."""
+        """The number of batches of an epoch; the last has the remaining rows, and none is empty."""
         period = 1 if self._layout == "joint" else 1 + self._negatives
         if batch_size < period:
             raise ConfigError(too_small_batch(batch_size, period))
@@ -162,7 +162,7 @@ class Sampler:
         return max((self._all_rows - (1 if singles_last else period)) // batch_size + 1, 1)
 
     def bounds(self, epoch: int, batch_size: int) -> NDArray[np.int64]:
-        """Where each batch of an epoch begins, and the last ends: (batches + 1,)."""
+        """The boundaries of the batches of an epoch: (batches + 1,)."""
         even = np.arange(self.steps_per_epoch(batch_size), dtype=np.int64) * batch_size
         if self._own is not None:
             starts = self._own.group_starts(self._key(epoch), even)
@@ -183,7 +183,7 @@ class Sampler:
             yield from chunk.batches()
 
     def chunks(self, epoch: int, batch_size: int, first: int, stops: Sequence[int]) -> Iterator[Chunk]:
-        """Batches of an epoch in one piece, from batch `first` to each of `stops`; the next is drawn meanwhile."""
+        """Batches of an epoch in one piece, from batch `first` to each of `stops`; the next is sampled meanwhile."""
         bounds = self.bounds(epoch, batch_size)
         ranges = list(pairwise([first, *stops]))
         coming = self._other_core.submit(self.draw, epoch, bounds[ranges[0][0]], bounds[ranges[0][1]])
@@ -320,7 +320,7 @@ def _draw_user_grouped(
 
 
 def too_small_batch(batch_size: int, rows: int) -> str:
-    """What is wrong with a batch that holds no interaction."""
+    """The error message for a batch size that has no room for an interaction with its negatives."""
     return (
         f"batch_size is {batch_size}, but an interaction and its negatives are {rows} rows that stay together: give "
         f"{rows} or more."

@@ -1,1 +1,1 @@
-"""A run behind HTTP."""
+"""A run as an HTTP service."""

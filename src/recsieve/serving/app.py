@@ -1,4 +1,4 @@
-"""The HTTP application: one route a request, and what goes wrong as JSON."""
+"""The HTTP application: its routes, and errors as JSON."""
 
 import asyncio
 import base64
@@ -30,7 +30,7 @@ log = logging.getLogger("recsieve.serving")
 
 
 class Answer(Response):
-    """JSON in ASCII: an id may hold what has no bytes in UTF-8."""
+    """JSON in ASCII, because an id may have characters that UTF-8 cannot encode."""
 
     media_type = "application/json"
 
@@ -39,7 +39,7 @@ class Answer(Response):
 
 
 def make_app(folder: Path, *, host: str = "127.0.0.1", token: str | None = None, log_ids: bool = False) -> Any:
-    """The application for a run; on any host but a loopback one a token is required."""
+    """The application for a run; any host other than loopback needs a token."""
     if host not in LOOPBACK and not token:
         raise ConfigError(f"host is {host}, which others can reach: give a token, by --token or RECSIEVE_TOKEN.")
     if token is not None and (not token.isascii() or len(token) < 8):

@@ -1,4 +1,4 @@
-"""Lists and vectors of a run for other programs: Parquet, SQLite, DuckDB, an index for approximate search, weights."""
+"""Exports lists and vectors of a run: Parquet, SQLite, DuckDB, an index for approximate search, arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LISTS, USERS, ITEMS = "recommendations", "user_vectors", "item_vectors"  # table
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and of an index how many of the k best it finds."""
+    """What was written and, for an index, its recall of the k best items."""
 
     path: Path
     lists: int = 0  # rows of recommendations
@@ -46,7 +46,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors of users and items whose products order items as the scores do: score = user · item + constant."""
+    """Vectors of users and items whose products rank items like the scores: score = user · item + constant."""
 
     users: Tensor
     items: Tensor
@@ -54,7 +54,7 @@ class Vectors:
 
     @classmethod
     def of(cls, ranker: Ranker) -> Vectors | None:
-        """Those of a model; a number that each item adds is one more entry, beside a 1 of the users."""
+        """The vectors of a model; a number added for each item is one more dimension, with a 1 for the users."""
         product = ranker.scorer.factors(torch.arange(ranker.scorer.n_users))
         if product is None:
             return None
@@ -66,10 +66,10 @@ class Vectors:
 
 
 def export(run: Path | str, path: Path | str, k: int = 10) -> Exported:
-    """Write what a run recommends, and its vectors, in the way that the ending of a name says.
+    """Write the recommendations of a run, and its vectors, in the format given by the extension.
 
-    A name without ending is a folder of Parquet files; .sqlite and .duckdb are databases with the same tables; .usearch
-    is an index of the items for approximate search; .npz and .safetensors are the vectors as arrays.
+    A name without an extension is a folder of Parquet files; .sqlite and .duckdb are databases with the same tables;
+    .usearch is an index of the items for approximate search; .npz and .safetensors have the vectors as arrays.
     """
     path = Path(path)
     if path.suffix not in WRITERS:

@@ -1,4 +1,4 @@
-"""What every request goes through: size, host, token, headers, log and counts."""
+"""Checks of every request: size, host, token, headers; also logging and counting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 class Counts:
-    """Requests by path and status, and how long they took, as Prometheus reads it."""
+    """Requests by path and status, and their durations, in the format of Prometheus."""
 
     def __init__(self) -> None:
         self._lock, self._seconds = threading.Lock(), 0.0
@@ -62,10 +62,10 @@ class Counts:
 
 
 class Gate:
-    """Lets through what is small enough, meant for this host and has the token; counts and logs all of it.
+    """Lets requests through that are small enough, for this host, and have the token; counts and logs all of them.
 
     On a loopback address without a token, only requests to a loopback name are answered, so that no page of another
-    site that a browser shows can ask by a name of its own.
+    site can send requests through the user's browser.
     """
 
     def __init__(self, app: Any, *, token: str | None, loopback: bool, counts: Counts, paths: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Requests that wait for a core are ranked together: one product of many users costs little more than that of one."""
+"""Ranks waiting requests together: one product for many users costs little more than for one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ MOST_USERS = 128  # in one product
 
 
 class Waiting(NamedTuple):
-    """A request, and where its answer is waited for."""
+    """A request, and the future of its response."""
 
     server: Server
     request: Recommend
     answer: asyncio.Future[dict[str, Any]]
 
     def goes_with(self, other: Waiting) -> bool:
-        """Whether both can be ranked for at once."""
+        """Whether both can be ranked at once."""
         return self.server is other.server and self.request.ranked_alike() == other.request.ranked_alike()
 
 
 class Gathering:
-    """Ranks for requests in threads, a few at a time; whoever comes while all are busy is ranked for with the next.
+    """Ranks requests in threads; those that arrive while all threads are busy are ranked together next.
 
-    A score is the same whoever is ranked for beside, and so is a list. Called from the event loop alone.
+    A user's scores and list do not depend on the other users. Called only from the event loop.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, at_once: int) -> None:
@@ -37,7 +37,7 @@ class Gathering:
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def recommend(self, server: Server, request: Recommend) -> dict[str, Any]:
-        """What the server answers to a request for users."""
+        """The response to a request for users."""
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(server, request, answer))
         if self._free:

@@ -1,7 +1,7 @@
-"""The recommendations for all users of a run as a folder of Parquet parts, however many there are.
+"""The recommendations for all users of a run as a folder of Parquet parts, in bounded memory.
 
-A part is whole or not there, and those that are there are kept: the same call goes on where it was stopped. What the
-parts were made from stands in a file beside them, so that lists of two runs never get mixed.
+A part is complete or missing, and existing parts are kept, so the same call continues after a stop. A file next to the
+parts says what they were made from, so that lists of two runs never mix.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ABOUT = "_lists.json"  # readers of such folders leave out what begins with an u
 
 @dataclass(frozen=True)
 class Lists:
-    """What decides about the lists, and how users are shared out over parts."""
+    """What determines the lists, and how users are divided into parts."""
 
     run: str  # a fingerprint of its files
     k: int
@@ -62,9 +62,9 @@ def write_lists(
     group: Communicator = SINGLE_PROCESS,
     progress: Progress = unheard,
 ) -> Lists:
-    """Write the k best items of every user, with the columns of `Recommender.recommend`; goes on where it was stopped.
+    """Write the k best items of every user, with the columns of `Recommender.recommend`; continues after a stop.
 
-    The ranks of a group write every n-th part each, on all cores that torch may use.
+    Each of n ranks writes every n-th part, on all cores that torch may use.
     """
     if k < 1:
         raise ConfigError(f"k is {k}: give the number of items to recommend, 1 or more.")
@@ -106,7 +106,7 @@ def _write_parts(
 
 
 def part_path(folder: Path | str, part: int) -> Path:
-    """Where a part is."""
+    """The path of a part."""
     return Path(folder) / f"part-{part:05}.parquet"
 
 
@@ -161,7 +161,7 @@ def _digest(filters: Filters) -> str:
 
 
 def fingerprint(run: RunFolder) -> str:
-    """The SHA-256 of the files that decide about the lists."""
+    """The SHA-256 of the files that determine the lists."""
     digest = hashlib.sha256()
     for path in (run.model, run.final, run.offset, run.ids, run.interactions):
         if path.exists():

@@ -1,4 +1,4 @@
-"""What may be asked, and how much of it."""
+"""The requests of the service, and their limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Request(BaseModel):
 
 
 class Recommend(_Request):
-    """Lists for users of the run, or for profiles: items that somebody met."""
+    """Lists for users of the run, or for profiles of items."""
 
     users: Annotated[list[Id], Field(min_length=1, max_length=1000)] | None = None
     profiles: (
@@ -45,19 +45,19 @@ class Recommend(_Request):
         return self
 
     def asked(self) -> list[Any]:
-        """The users as they were given; profiles in a list have numbers."""
+        """The users as given; profiles in a list are numbered."""
         if isinstance(self.profiles, list):
             return list(range(len(self.profiles)))
         return list(self.profiles or self.users or [])
 
     @property
     def is_plain(self) -> bool:
-        """Whether it asks for users, and for nothing that is worked out for each of them."""
+        """Whether it is for users, without filters or reasons that differ by user."""
         own = (self.profiles, self.allow, self.deny, self.categories)
         return all(given is None for given in own) and not self.per_category and not self.explain
 
     def ranked_alike(self) -> tuple[Any, ...]:
-        """What plain requests have in common that can be ranked for at once."""
+        """What plain requests must share to be ranked together."""
         return self.k, self.exclude_seen, self.min_popularity
 
     def named_profiles(self) -> dict[str, list[str]]:
@@ -71,14 +71,14 @@ class Recommend(_Request):
 
 
 class Similar(_Request):
-    """Items that are alike to each of some."""
+    """Items similar to each of some."""
 
     items: Annotated[list[Id], Field(min_length=1, max_length=100)]
     k: Length = 10
 
 
 class Explain(_Request):
-    """Which items of a user, or of a profile, speak for some items."""
+    """Which items of a user, or of a profile, contribute to some items."""
 
     user: Id | None = None
     profile: Profile | None = None
@@ -93,7 +93,7 @@ class Explain(_Request):
 
 
 class Reload(_Request):
-    """Another run folder, the same one as it is now (neither is given), or the run before."""
+    """Another run folder, the same one as it is now (if neither is given), or the previous run."""
 
     run: Annotated[str, Field(max_length=4096)] | None = None
     back: bool = False

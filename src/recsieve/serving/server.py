@@ -1,4 +1,4 @@
-"""A run that answers requests: prepared once, and safe to ask from several threads."""
+"""A run that answers requests: prepared once, and safe to use from several threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = 1 << 19  # multiplications that take a fraction of a millisecond
 
 
 class Server:
-    """One run: requests in, what is sent back out. Asking changes nothing."""
+    """One run: requests in, responses out. Requests change nothing."""
 
     def __init__(self, folder: Path) -> None:
         recommender = Recommender.load(folder)
@@ -32,7 +32,7 @@ class Server:
         self._cost = float("inf") if product is None else product.items.numel()  # of a user's scores
 
     def is_quick(self, request: Recommend) -> bool:
-        """Whether to hand it over to another thread would take as long as to do it."""
+        """Whether passing it to another thread would take as long as answering it."""
         return request.is_plain and len(request.asked()) * self._cost <= QUICK
 
     def recommend(self, request: Recommend) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Server:
         return self._answer(lists, request)
 
     def recommend_together(self, requests: list[Recommend]) -> list[dict[str, Any]]:
-        """The answers to plain requests that are ranked alike, each as if it were asked alone."""
+        """The responses to plain requests that are ranked together, each the same as alone."""
         first, users = requests[0], [str(user) for request in requests for user in request.users or []]
         lists = self._ranker.for_users(users, first.k, first.filters(), workers=1)
         parts = lists.parts([len(request.asked()) for request in requests], first.k)
@@ -88,7 +88,7 @@ class Server:
 
 
 class Current:
-    """The run that answers now, and the one before it; a request that has begun ends with the run it began with."""
+    """The current run and the previous one; a request in progress finishes with the run it started with."""
 
     def __init__(self, folder: Path) -> None:
         self.server = Server(folder)
@@ -96,7 +96,7 @@ class Current:
         self._turn = threading.Lock()
 
     def reload(self, folder: Path | None = None) -> Server:
-        """Take another run, or the same folder as it is now; a run that cannot be read changes nothing."""
+        """Switch to another run, or to the same folder as it is now; a run that cannot be read changes nothing."""
         folder = folder or self.server.folder
         with self._turn:
             try:
@@ -110,7 +110,7 @@ class Current:
             return server
 
     def back(self) -> Server:
-        """Take the run from before the last reload."""
+        """Switch back to the previous run."""
         with self._turn:
             if self._before is None:
                 raise RunError("there is no earlier run to go back to.")

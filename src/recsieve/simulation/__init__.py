@@ -1,1 +1,1 @@
-"""Data with known truth: a simulated world, and noise put into a real log."""
+"""Data with known truth: a simulated world, and noise added to a real log."""

@@ -1,4 +1,4 @@
-"""How large a simulated world is, how noisy, and why; worlds of the size of the paper's data sets."""
+"""The size of a simulated world and its noise; worlds of the size of the paper's data sets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check_name(what: str, name: str, options: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """The size of a simulated world, how much noise there is, and what causes most of it.
+    """The size of a simulated world, the amount of noise, and what causes most of it.
 
     The counts are those of the training part, as in the paper's Table 2; validation and test have an eighth of its
     interactions each.
@@ -86,12 +86,12 @@ class WorldConfig:
 
     @property
     def n_held_out(self) -> int:
-        """The interactions of the validation part, and of the test part."""
+        """The number of interactions of the validation part, and of the test part."""
         return self.n_interactions // 8
 
     @property
     def n_logged(self) -> int:
-        """The interactions of all three parts."""
+        """The number of interactions of all three parts."""
         return self.n_interactions + 2 * self.n_held_out
 
     @property
@@ -115,10 +115,10 @@ TABLE2 = {
 
 
 def like(name: str, scale: float = 1.0) -> WorldConfig:
-    """A world with the counts of one of the paper's data sets, shrunk by a scale.
+    """A world with the counts of one of the paper's data sets, scaled.
 
-    Users, interactions and false positives shrink by the scale, so that people stay as active as they are. Items
-    shrink by its square root, so that a catalogue worth ranking is left, but keep ten interactions each.
+    Users, interactions and false positives are multiplied by the scale, so users stay as active as they are. Items are
+    multiplied by its square root, so that there are enough to rank, but with at least ten interactions each.
     """
     _check_name("data set of the paper", name, TABLE2)
     if not 0 < scale <= 100:
@@ -138,7 +138,7 @@ def like(name: str, scale: float = 1.0) -> WorldConfig:
 
 
 def demo_world() -> WorldConfig:
-    """A small world with strong clickbait, where denoising can be seen to help."""
+    """A small world with strong clickbait, in which denoising can be seen to help."""
     return WorldConfig(
         n_users=1_200,
         n_items=800,

@@ -1,4 +1,4 @@
-"""Noise added to clean data at a known rate, so that what it does to a recommender can be measured."""
+"""Adds noise to clean data at a known rate, to measure its effect."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def inject(
     forbidden: Sequence[Interactions] = (),
     dislikes: Interactions | None = None,
 ) -> Interactions:
-    """Add false positives to clean data until they are the given share of the result.
+    """Add false positives to clean data up to a given share of the result.
 
-    Active users get more of them. They meet any item ("uniform") or mostly popular ones ("popular"), or the pairs
-    come from the given dislikes alone ("disliked"). No pair is observed already, forbidden or added twice.
+    Active users get more of them. Their items are sampled uniformly ("uniform") or mostly from popular ones
+    ("popular"), or the pairs come only from given dislikes ("disliked"). No pair is already observed, forbidden or
+    added twice.
     """
     _check(data, rate, mechanism, [*forbidden, *([] if dislikes is None else [dislikes])])
     blocked = data.csr

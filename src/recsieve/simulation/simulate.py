@@ -1,7 +1,7 @@
-"""A simulated shop or news site: people are shown items, click on what appeals, and are satisfied or not.
+"""A simulated shop or news site: users are shown items, click on what appeals to them, and are satisfied or not.
 
-What appeals is not what satisfies: a headline may promise too much, the top of a page is clicked first, and some
-clicks are mere accidents. So there are false positives that are neither random nor just unpopular, and the true
+What appeals is not what satisfies: a headline may promise too much, items at the top of a page are clicked first, and
+some clicks are accidents. So there are false positives that are neither random nor just unpopular, and the true
 preference of every pair is known.
 """
 
@@ -28,7 +28,7 @@ SECONDS = 90 * 24 * 60 * 60  # how long the log is kept
 
 
 class Clicks(NamedTuple):
-    """Distinct pairs of a user and an item, and where on the page the item stood."""
+    """Distinct pairs of user and item, and the position of the item on the page."""
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -36,7 +36,7 @@ class Clicks(NamedTuple):
 
 
 def simulate(config: WorldConfig, seed: int = 0) -> World:
-    """Let the people of a world click, and split the log; the training part has exactly the configured counts."""
+    """Simulate the clicks of a world, and split the log; the training part has exactly the configured counts."""
     if seed < 0:
         raise ConfigError(f"the seed is {seed}: give a whole number from 0.")
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""A simulated world: its log of clicks, the truth behind it, and how both are stored."""
+"""A simulated world: its log of clicks, the truth behind it, and how both are saved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Truth:
-    """What nobody sees: what people like, and what the items hold and promise."""
+    """The hidden truth: what users like, how good items are, and what they promise."""
 
     tastes: NDArray[np.float32]  # (users, topics) from 0 (indifferent) to 1
     topics: NDArray[np.int32]  # (items,) the topic of each item, ascending
@@ -32,7 +32,7 @@ class Truth:
         return np.asarray(self.tastes[users, self.topics[items]], dtype=np.float64)
 
     def enjoyment(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[np.float64]:
-        """How good the items are for the users: of a topic they like, good, and no more promised than kept."""
+        """How much users enjoy items: a topic they like, of good quality, that promises no more than it keeps."""
         holds = 0.5 * self.quality[items] - self.appeal_gap[items]
         return np.asarray(6 * self.liking(users, items) + holds, dtype=np.float64)
 

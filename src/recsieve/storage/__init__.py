@@ -1,1 +1,1 @@
-"""What a run leaves on disk: tensors in safetensors files, and the folder that holds them."""
+"""Files of a run: tensors in safetensors files, and the run folder."""

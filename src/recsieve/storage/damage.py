@@ -1,4 +1,4 @@
-"""The one place where what a library raises over a file becomes an error of ours."""
+"""Turns errors of libraries on damaged files into ours."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from recsieve.errors import RecsieveError, RunError
 
 @contextmanager
 def reading(path: Path, what: str = "of recsieve", advice: str = "train again in another folder") -> Iterator[None]:
-    """Tell whatever goes wrong with the contents of a file, or of a folder, in one line that names it.
+    """Report any problem with the contents of a file or folder in one line that names it.
 
-    An untrusted file can make a library raise anything, so no list of exceptions would be long enough.
+    An untrusted file can make a library raise anything, so every exception is caught.
     """
     try:
         yield

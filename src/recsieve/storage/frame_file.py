@@ -1,4 +1,4 @@
-"""Frames as files for other programs, and text that a spreadsheet would take for a formula."""
+"""Data frames as files for other programs, and text that a spreadsheet would take for a formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STARTS = r"^[=+\-@\t\r]"
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay as they are.
 
-    An id from a log may be `=HYPERLINK(…)`. It is no longer the id that it was, so this is done only on request.
+    An id in a log may be `=HYPERLINK(…)`. Escaping changes the id, so it is done only on request.
     """
     text = pl.col(pl.String)
     escaped = pl.when(text.str.contains(_STARTS)).then("'" + text).otherwise(text)
@@ -23,7 +23,7 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_frame(frame: pl.DataFrame, path: Path, *, escape_formulas: bool = False) -> None:
-    """Write a frame as CSV or Parquet, by the ending of its name; in CSV, formulas can be escaped."""
+    """Write a frame as CSV or Parquet, by its extension; in CSV, formulas can be escaped."""
     if path.suffix not in (".parquet", ".csv"):
         raise ConfigError(f"{path} has an unknown extension: give a name ending in .parquet or .csv.")
     with replacing(path) as temporary:

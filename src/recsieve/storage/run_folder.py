@@ -1,6 +1,6 @@
-"""The files of a run: what they are called, how they are written, and how a damaged one is told.
+"""The files of a run: their names, how they are written, and checks for damage.
 
-Nothing here is pickled or executed: a run folder from an untrusted source is safe to open.
+Nothing here is pickled or executed, so a run folder from an untrusted source is safe to open.
 """
 
 from __future__ import annotations
@@ -70,18 +70,18 @@ class RunFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything of a training: without it nothing is lost where another begins."""
+        """Whether it has anything of a training; if not, nothing is lost if another starts."""
         return any(path.exists() for path in (self.checkpoint.parent, self.model, self.metrics))
 
     def discard_beginning(self) -> None:
-        """Remove what is written before a training, where there is none."""
+        """Remove what was written before a training, if there was no training."""
         if not self.begun:
             for path in (self.config, self.ids, self.interactions):
                 path.unlink(missing_ok=True)
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the folder holds anything that is not of a run, which is killed before its configuration at worst."""
+        """Whether the folder has anything that does not belong to a run."""
         if self.exists or not self.path.exists():
             return False
         ours = {self.ids.name, self.interactions.name, LOCK, HOLDER}
@@ -89,7 +89,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended: its manifest is written last; one of version 0.1 has none."""
+        """Whether the run has finished: its manifest is written last; one of version 0.1 has none."""
         return self.manifest.exists() or (self.metrics.exists() and self._is_old)
 
     @property
@@ -97,7 +97,7 @@ class RunFolder:
         return "format" not in self.read_config()
 
     def require(self) -> None:
-        """Say what is wrong if this is no run, or none that has ended."""
+        """Raise an error if this is no run, or one that has not finished."""
         if not self.exists:
             what = "no such folder" if not self.path.exists() else "it has no config.toml"
             raise RunError(f"{self.path} is not a run of recsieve ({what}): give a folder written by `train`.")
@@ -134,7 +134,7 @@ class RunFolder:
         )  # fmt: skip
 
     def write_config(self, settings: Settings, data: dict[str, Any]) -> None:
-        """Write down how the run is trained, and on what."""
+        """Write the settings of the run, and where its data came from."""
         tables = {"format": FORMAT, "settings": settings.model_dump(exclude_none=True), "data": data}
         write_text(self.config, tomli_w.dumps(tables))
 
@@ -143,7 +143,7 @@ class RunFolder:
             return tomllib.loads(self.config.read_text(encoding="utf-8"))
 
     def write_metrics(self, metrics: dict[str, Any]) -> None:
-        """Write what came of the run, and then the manifest of all its files, which ends it."""
+        """Write the results of the run, and then the manifest of all files, which finishes it."""
         write_text(self.metrics, json.dumps(_without_nan(metrics), indent=2) + "\n")
         files = {path.name: _mark(path) for path in self._files if path.exists()}
         write_text(self.manifest, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
@@ -178,7 +178,7 @@ class RunFolder:
             return weights
 
     def write_split(self, split: Split) -> None:
-        """Keep the interactions of all parts, by code, and the user's own ids of the codes; the first rank writes."""
+        """Save the interactions of all parts as codes, and the ids of the codes; the first rank writes."""
         group = split.train.group
         blocks = ((name, block) for name in PARTS for block in in_order(getattr(split, name)))
         if not group.is_first:

@@ -1,7 +1,7 @@
-"""Tensors in a safetensors file, also those of which each rank has some rows.
+"""Tensors in a safetensors file, including tables of which each rank has some rows.
 
 Such a table may be larger than the memory of the rank that writes, so its rows pass through it in blocks. The library
-writes only what is in memory: it writes the rest, and the rows are appended to that (decision 14).
+only writes what is in memory: it writes the rest, and the rows are appended (decision 14).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BLOCK_BYTES = 64 << 20  # of rows on their way to or from the file
 
 @dataclass(frozen=True)
 class Share:
-    """The rows of a float32 table that this rank has; those of all ranks follow each other."""
+    """This rank's rows of a float32 table; those of all ranks follow each other."""
 
     rows: Tensor
 
@@ -37,7 +37,7 @@ class Share:
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor | Share], metadata: Mapping[str, str], group: Communicator = SINGLE_PROCESS
 ) -> None:
-    """Replace a file in one step, by the first rank; all have to call where there are shares."""
+    """Replace a file in one step, by the first rank; with shares, all ranks have to call it."""
     shares = {name: tensor.rows for name, tensor in tensors.items() if isinstance(tensor, Share)}
     here = {name: tensor.contiguous() for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
     shapes = {name: [group.total(len(rows)), *rows.shape[1:]] for name, rows in shares.items()}
@@ -58,14 +58,14 @@ def write_tensors(
 
 
 def is_finite(tensor: Tensor) -> bool:
-    """Whether all is numbers, told in one pass without a copy: the table may be larger than memory."""
+    """Whether all numbers are finite, in one pass without a copy: the table may be larger than memory."""
     if not tensor.is_floating_point() or not tensor.numel():
         return True
     return all(math.isfinite(end) for end in tensor.aminmax())
 
 
 def read_share(file: Any, name: str, shape: list[int], group: Communicator) -> Tensor:
-    """This rank's rows of a table that the first reads from an open file, and hands out in blocks."""
+    """This rank's rows of a table; the first rank reads an open file and sends blocks."""
     own = group.share_of(shape[0])
     rows = torch.empty(own.stop - own.start, *shape[1:])
     for block in blocks(shape[0], _rows_at_once(rows)):
@@ -76,7 +76,7 @@ def read_share(file: Any, name: str, shape: list[int], group: Communicator) -> T
 
 
 def take_own(rows: Tensor, own: slice, block: Tensor, start: int) -> None:
-    """Fill in those of a rank's own rows that are in a block of a table, which begins at `start`."""
+    """Copy the rank's own rows from a block of a table that starts at `start`."""
     first, last = max(own.start, start), min(own.stop, start + len(block))
     if first < last:
         rows[first - own.start : last - own.start] = block[first - start : last - start]

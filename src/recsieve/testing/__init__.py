@@ -1,4 +1,4 @@
-"""Checks of the promises that models, objectives, strategies and checks make, for ours and for anybody's.
+"""Checks of the contracts of models, objectives, strategies and checks, for ours and for yours.
 
 >>> check_objective(MyObjective())
 >>> check_denoiser(lambda context: MyStrategy(context=context))
@@ -6,7 +6,7 @@
 >>> check_learner(MyClosedForm())  # fits itself
 >>> check_check(MyCheck)  # of an audit
 
-Each raises an AssertionError that says in one sentence which promise is broken.
+Each raises an AssertionError that says in one sentence what is wrong.
 """
 
 from recsieve.testing.checks import check_check

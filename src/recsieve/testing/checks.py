@@ -1,4 +1,4 @@
-"""What every check of an audit promises."""
+"""The contract of a check of an audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recsieve.testing.promises import promise
 
 
 def check_check(check: type[Any]) -> None:
-    """Check a check: what it says of itself, and the form and order of its table, also where there is little data."""
+    """Check a check: its attributes, and the form and order of its table, also with little data."""
     for name, kind in {"title": str, "about": str, "subject": str, "needs_time": bool}.items():
         promise(
             isinstance(getattr(check, name, None), kind), f"a check says by `{name}`, a {kind.__name__}, what it is."

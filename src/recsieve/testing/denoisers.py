@@ -1,4 +1,4 @@
-"""What every strategy promises."""
+"""The contract of a strategy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS = ("losses", "labels", "users", "items", "ids")
 
 
 def check_denoiser(make: Make) -> None:
-    """Check a strategy, given as what makes one from a `Context`: its weights, its memory, and what it asks for."""
+    """Check a strategy, given as a function that creates one from a `Context`: its weights, memory and requests."""
     popularity = torch.randperm(_ITEMS, generator=generator())
     context = Context(_USERS, _ITEMS, _INTERACTIONS, popularity, _STEPS_PER_EPOCH, losses_per_positive=2)
     for n, share in ((1, 0.0), (1, 1.0), (2, 1.0), (64, 0.0), (64, 0.5), (64, 1.0)):

@@ -1,4 +1,4 @@
-"""What every learner promises."""
+"""The contract of a learner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FEW_OF = 3  # the first users and items, which are left without interactions
 
 
 def check_learner(learner: Learner) -> None:
-    """Check a learner: how it is fitted, the model that comes of it, its state, its weights, and that it resumes."""
+    """Check a learner: how it is fitted, its model, its state, its use of weights, and that it resumes."""
     train = tiny_split().train
     promise(learner.accepts(KeepAll), "a learner accepts keep-all, which changes nothing.")
     with one_thread():

@@ -1,4 +1,4 @@
-"""What every model promises that is trained by gradients."""
+"""The contract of a model that is trained by gradients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recsieve.training.steps import Engine
 def check_model(
     kind: type[Model], options: Mapping[str, Any] | None = None, objective: Objective | None = None
 ) -> None:
-    """Check a kind of model with some options: its scores, its gradients, its state, and a training with an objective.
+    """Check a model class with some options: its scores, gradients and state, and a training with an objective.
 
     The objective is `BCE()` unless another is given.
     """

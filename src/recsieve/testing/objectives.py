@@ -1,4 +1,4 @@
-"""What every objective promises."""
+"""The contract of an objective."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all checks share: how a broken promise is told, and the small data that they look at."""
+"""What all checks share: how a broken contract is reported, and small test data."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ N_USERS, N_ITEMS = 14, 11
 
 
 def promise(kept: object, claim: str) -> None:
-    """Say in one sentence what is broken, where it is."""
+    """Raise an AssertionError that says in one sentence what is wrong."""
     if not kept:
         raise AssertionError(claim)
 
 
 def tiny_split() -> Split:
-    """Interactions with some known noise, of a user who has every item and of one who has none among others."""
+    """Interactions with some known noise, including a user who has every item and one who has none."""
     random = np.random.default_rng(0)
     met = random.random((N_USERS, N_ITEMS)) < 0.4
     met[0], met[-1] = True, False
@@ -39,7 +39,7 @@ def _ids(kind: str, n: int) -> pl.Series:
 
 
 def through_a_file(state: dict[str, Any]) -> dict[str, Any]:
-    """A state as it comes back from a checkpoint."""
+    """A state as it is read back from a checkpoint."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "state.safetensors"
         save_checkpoint(path, state)

@@ -1,4 +1,4 @@
-"""What every fitted model promises, whatever it was fitted by."""
+"""The contract of a fitted model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recsieve.testing.promises import close, promise
 
 
 def check_scorer(scorer: Scorer) -> None:
-    """Check scores of all items, for any users, and what else a fitted model may answer."""
+    """Check the scores of all items for any users, and the optional methods of a fitted model."""
     everybody = all_scores(scorer).clone()
     promise(
         everybody.shape == (scorer.n_users, scorer.n_items),

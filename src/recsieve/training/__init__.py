@@ -1,4 +1,4 @@
-"""Training: gradient descent, the driver of every fitting, which model of it is kept, its record, its checkpoint."""
+"""Training: gradient descent, the driver of every fit, early stopping, history, checkpoints."""
 
 from recsieve.denoisers import InteractionMemory
 from recsieve.training.driver import Driver

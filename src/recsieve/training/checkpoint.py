@@ -1,7 +1,7 @@
-"""A checkpoint: one file that holds all that decides how a training goes on, replaced in one step.
+"""A checkpoint: one file with everything that affects further training, replaced in one step.
 
-It is a safetensors file: the tensors as they are, everything else as JSON in its header. Opening an untrusted one
-executes nothing.
+It is a safetensors file: tensors as they are, everything else as JSON in its header. Opening an untrusted one executes
+nothing.
 """
 
 import json
@@ -23,14 +23,14 @@ OWN = "own_"  # how the name of a tensor begins whose rows are shared out over t
 
 
 def save_checkpoint(path: Path, state: dict[str, Any], group: Communicator = SINGLE_PROCESS) -> None:
-    """Write a nested state of tensors and plain values, of which the ranks have the same, or their own rows."""
+    """Write a nested state of tensors and plain values; the ranks have the same state, or their own rows of it."""
     tensors: dict[str, Tensor | Share] = {}
     plain = _pack(state, tensors)
     write_tensors(path, tensors, {"state": json.dumps(plain)}, group)
 
 
 def load_checkpoint(path: Path, group: Communicator = SINGLE_PROCESS) -> dict[str, Any]:
-    """Read back what `save_checkpoint` wrote, on the first rank, which tells the others: they may not see the file."""
+    """Load a checkpoint on the first rank, which sends it to the others: they may not have the file."""
     with _opened(path, group) as file:
         about = json.dumps(_contents(file)) if group.is_first else ""
         told = json.loads(group.broadcast_bytes(about.encode()))

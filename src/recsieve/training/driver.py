@@ -1,4 +1,4 @@
-"""The one driver of every fitting: it validates, stops early, reports, and saves what it takes to go on."""
+"""The driver of every fit: it validates, stops early, reports, and saves checkpoints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Driver:
     def run(
         self, validate: Validate, save: Save | None = None, until: int | None = None
     ) -> Iterator[Trained | Validated]:
-        """Go on to the end, or to a step, yielding what happens; where it diverges, an error says what is kept."""
+        """Continue to the end, or to a step, yielding events; if it diverges, an error says what is kept."""
         try:
             yield from self._go_on(validate, save, until)
         except DivergedError as error:
@@ -56,7 +56,7 @@ class Driver:
                 save(self.state_dict())
 
     def scorer(self) -> Scorer:
-        """The model with the weights that were selected."""
+        """The model with the selected weights."""
         scorer = self.fitting.scorer()
         if self.stopping.weights:
             try:

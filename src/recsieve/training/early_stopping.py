@@ -1,4 +1,4 @@
-"""Which of the models that a fitting passes through is kept, and when it ends."""
+"""Early stopping: which weights of a fit are kept, and when it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recsieve.storage.tensor_file import is_finite
 
 @dataclass
 class EarlyStopping:
-    """Keeps the weights with the best validation score, and counts how long ago that was."""
+    """Keeps the weights with the best validation score, and counts validations since then."""
 
     patience: int
     best_score: float = -math.inf
@@ -24,7 +24,7 @@ class EarlyStopping:
     weights: dict[str, Tensor] = field(default_factory=dict)  # empty where the best is what the fitting has now
 
     def consider(self, scorer: Scorer, score: float, step: int, *, last: bool) -> bool:
-        """Take a validation score (higher is better) into account; True if it is the best so far, as NaN never is."""
+        """Take a validation score (higher is better); True if it is the best so far, which NaN never is."""
         better = score > self.best_score or (self.best_step == 0 and not math.isnan(score))
         if better:
             self.best_score, self.best_step, self.without_progress = score, step, 0

@@ -1,4 +1,4 @@
-"""What a fitting tells of its course."""
+"""The events that a fitting reports."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from recsieve.settings import SELECT_BY
 
 @dataclass(frozen=True)
 class Trained:
-    """Some steps have been made."""
+    """Some steps have been taken."""
 
     step: int
     epoch: int
@@ -20,7 +20,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Validated:
-    """The model was judged on validation data."""
+    """The model was scored on validation data."""
 
     step: int
     epoch: int
@@ -30,7 +30,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Began:
-    """One of several fittings has begun, or what else there is to do before the last of them."""
+    """One of several fittings, or another part of a search, has started."""
 
     name: str
     number: int  # from 1
@@ -41,19 +41,24 @@ Event = Trained | Validated | Began
 
 
 def advancing(show: Progress, label: str, criterion: str = SELECT_BY) -> Callable[[Event], None]:
-    """Show a fitting, or several in turn, as steps made, with the loss and the best score as a note."""
-    what, best = label, ""
+    """Show the steps of a fitting, or how many of several are done, with the loss and the best score as a note."""
+    what, best, before, total = label, "", 0, 0
 
     def take(event: Event) -> None:
-        nonlocal what, best
+        nonlocal what, best, before, total
         match event:
             case Began():
                 what, best = f"{label} {event.number}/{event.total} {event.name}".strip(), ""
-                show(Advanced(what, 0, 1))
+                before, total = event.number - 1, event.total
+                show(Advanced(what, before, total, even=False))
             case Validated(best=True) if not math.isnan(event.score):
                 best = f"{criterion} {event.score:.4f}"
             case Trained():
                 loss = "" if math.isnan(event.loss) else f"loss {event.loss:.4f}"  # a closed form has none
-                show(Advanced(what, event.step, event.total_steps, "steps", " ".join(filter(None, [loss, best]))))
+                note = " ".join(filter(None, [loss, best]))
+                if total:
+                    show(Advanced(what, before + event.step / event.total_steps, total, note=note, even=False))
+                else:
+                    show(Advanced(what, event.step, event.total_steps, "steps", note))
 
     return take

@@ -40,7 +40,7 @@ GENTLER = 0.5  # the learning rate of a training that goes on, times that of one
 
 
 class GradientFitting(Fitting):
-    """A training under way: an epoch is each interaction once, with fresh negatives."""
+    """A training in progress: an epoch has each interaction once, with new negatives."""
 
     forgets = True
 
@@ -190,9 +190,10 @@ class GradientFitting(Fitting):
 
     @torch.no_grad()
     def validation_loss(self, validation: Interactions) -> float:
-        """The mean of the batches' mean losses on held-out data, with fresh negatives at each validation.
+        """The mean over batches of the mean loss on held-out data, with new negatives at each validation.
 
-        T-CE is taken at its current drop rate, so later models look better for free: an option for the paper's sake.
+        T-CE's loss is taken at its current drop rate, so later models look better for free; this option is for
+        comparison with the paper.
         """
         labels = None
         if validation.group.any(validation.has_flags):
@@ -211,9 +212,9 @@ class GradientFitting(Fitting):
 
     @torch.no_grad()
     def trimmed_loss(self, validation: Interactions, share: float) -> float:
-        """The mean plain loss on held-out data, without the largest of a share of its positives.
+        """The mean plain loss on held-out data, without the largest losses of a share of its positives.
 
-        Noise in the validation part is mostly among those, so that it has less of a say in what is kept.
+        Noise in the validation part is mostly among those, so it has less influence on what is kept.
         """
         if validation.group.size > 1:
             raise ConfigError(
@@ -259,7 +260,7 @@ class GradientFitting(Fitting):
 
 
 def layout_of(model: Model, objective: Objective, fidelity: Fidelity) -> Layout:
-    """How rows follow each other in an epoch."""
+    """How the rows of an epoch are shuffled."""
     if model.user_grouped_batches:
         return "users"  # whichever the fidelity: the authors released nothing of such a model
     if fidelity == "authors" and objective.pairwise:
@@ -268,7 +269,9 @@ def layout_of(model: Model, objective: Objective, fidelity: Fidelity) -> Layout:
 
 
 def rehearsal(fresh: NDArray[np.bool_], seed: int, epoch: int) -> NDArray[np.int64]:
-    """An epoch in which fresh interactions come several times and some of the others once, so that these stay known."""
+    """An epoch in which new interactions come several times and a sample of the others once, so that they are not
+    forgotten.
+    """
     new, old = np.flatnonzero(fresh), np.flatnonzero(~fresh)
     times = max(1, min(MOST_OFTEN, len(fresh) // (2 * len(new))))
     some = np.random.default_rng([seed, epoch, 0xF2E5]).choice(old, len(fresh) - times * len(new), replace=False)
@@ -280,7 +283,7 @@ def _given(asked: NextEpoch) -> dict[str, Tensor]:
 
 
 def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDArray[np.float32] | None:
-    """What the interactions are learned as, where that is not all alike: known false positives as negatives."""
+    """The training labels of interactions, if they differ: known false positives are negatives."""
     if not (model.uses_noise_labels or getattr(denoiser, "uses_noise_labels", False)):
         return None
     require_noise_labels(data)
@@ -288,7 +291,7 @@ def learned_labels(model: Model, denoiser: Denoiser, data: Interactions) -> NDAr
 
 
 def require_noise_labels(data: Interactions) -> None:
-    """Say what is missing where noise has to be known."""
+    """Raise an error if noise has to be known but is not."""
     if not data.group.any(data.has_flags):
         raise ConfigError(
             "the model or strategy learns from noise labels, but there are none: give a rule for false positives, "

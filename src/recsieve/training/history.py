@@ -1,4 +1,4 @@
-"""The course of a training: losses of true and false positives apart, and what was dropped."""
+"""The history of a training: losses of true and false positives separately, and what was dropped."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _COUNTS = ("step", "epoch", "positives", "dropped", "false_positives", "dropped_
 
 
 class History:
-    """Adds up what happens in each step, and closes a row of the record every so often.
+    """Sums up each step, and closes a row of the record at intervals.
 
-    A loss is a mean before weighing; `loss` is what was minimised. Counts are of observed interactions
-    in the row's steps. What cannot be known (false positives without flags) is NaN.
+    A loss is a mean before weighting; `loss` is what was minimised. Counts are those of observed interactions in the
+    steps of the row. What cannot be known (false positives without labels) is NaN.
     """
 
     def __init__(self, data: Interactions) -> None:
@@ -34,14 +34,14 @@ class History:
         self.mean_loss = 0.0  # of all interactions and negatives of the last row, before weighing
 
     def add(self, means: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
-        """Take steps into account: what was minimised in each, and the losses and weights of all, or of a share."""
+        """Add steps: what was minimised in each, and the losses and weights of all rows, or of a share."""
         self._reduced = sum(means, start=self._reduced)
         self._steps += len(means)
         index = self._data.index_of(ids.numpy())
         _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), index, self._kinds)
 
     def close_row(self, step: int, epoch: int) -> float:
-        """Write down the means since the last row, and give that of the loss."""
+        """Record the means since the last row, and return that of the loss."""
         sums, counts, dropped = self._data.group.sum(np.stack([self._sums, self._counts, self._dropped]))
         with np.errstate(invalid="ignore"):
             true, false, _, negative = sums / counts
@@ -58,12 +58,12 @@ class History:
         return loss
 
     def frame(self) -> pl.DataFrame:
-        """The record, one row for each interval."""
+        """The record, with one row per interval."""
         values = np.array(self._rows, dtype=np.float64).reshape(-1, len(_COLUMNS))
         return pl.DataFrame(values, schema=list(_COLUMNS), orient="row").cast(dict.fromkeys(_COUNTS, pl.Int64))
 
     def state_dict(self) -> dict[str, object]:
-        """The rows so far; to be called right after a row is closed, when the sums are empty."""
+        """The rows so far; call it right after a row is closed, when the sums are empty."""
         return {"rows": torch.tensor(self._rows, dtype=torch.float64)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:

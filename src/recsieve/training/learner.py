@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GradientLearner:
-    """Trains a kind of model with an objective; `sharded_rate` is the learning rate of tables shared out over ranks."""
+    """Trains a model class with an objective; `sharded_rate` is the learning rate of tables sharded over ranks."""
 
     model: type[Model]
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Tables whose rows are shared out over the ranks with TorchRec, for those that outgrow the memory of one machine.
+"""Tables whose rows TorchRec distributes over the ranks, for tables larger than the memory of one machine.
 
-TorchRec updates rows in the backward pass, on a CPU by row-wise Adagrad: it has Adam on a GPU only. So this is another
-training than that of one process, which has the lazy Adam. What is the same is the model, the batches and the loss.
+TorchRec updates rows in the backward pass, on a CPU by row-wise Adagrad, because it has Adam only on GPUs. So this is a
+different training from that of one process, which has the lazy Adam. The model, the batches and the loss are the same.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ShardedTable(nn.Module):
             return found[_NAME].values()
 
     def materialise(self, users: Tensor) -> nn.Embedding:
-        """A table of the rows of some users, or of all items, in this process."""
+        """A table with the rows of some users, or of all items, in this process."""
         rows = self(users) if self.of == "users" else torch.cat(self._group.all_gather_rows(self.own_rows))
         return nn.Embedding.from_pretrained(rows)
 
@@ -117,7 +117,7 @@ class ShardedModel(Model):
 
 
 def weights_to_keep(model: Scorer) -> dict[str, Tensor | Share]:
-    """The weights as the model without sharded tables has them, of which a rank may have some rows."""
+    """The weights as in a model without sharded tables; a rank may have some rows of a table."""
     if not isinstance(model, ShardedModel):
         return model.state_dict()
     weights: dict[str, Tensor | Share] = {}
@@ -130,7 +130,7 @@ def weights_to_keep(model: Scorer) -> dict[str, Tensor | Share]:
 
 
 def check_shardable(name: str, model: type[Model], factors: Any) -> None:
-    """Say what is wrong with a model whose tables cannot be shared out; `factors` may be left to the model."""
+    """Raise an error if the tables of a model cannot be sharded; `factors` may be None."""
     if not model.shardable:
         raise ConfigError(f"the tables of {name} cannot be sharded: use gmf, neumf or nmtr.")
     if isinstance(factors, int) and factors % _MULTIPLE:
@@ -140,7 +140,7 @@ def check_shardable(name: str, model: type[Model], factors: Any) -> None:
 
 
 def check_ranks(group: Communicator) -> None:
-    """Say what is missing where tables cannot be shared out."""
+    """Raise an error if sharding is not possible here."""
     if group.size == 1:
         raise ConfigError(
             "shard_tables distributes rows over ranks, but there is only one: start several with torchrun."

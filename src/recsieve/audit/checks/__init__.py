@@ -1,6 +1,7 @@
-"""Checks beside noise: hints at bots, bulk buyers and other things that the owner of a log may want to look at.
+"""Checks for problems other than noise: hints at bots, bulk buyers and other things that the owner of a log may want to
+look at.
 
-A new one is a file here and a line in `CHECKS`, or an entry point in the group `recsieve.checks`.
+A new check is a file here and a line in `CHECKS`, or an entry point in the group `recsieve.checks`.
 """
 
 from recsieve.audit.checks.base import Check, Finding, run_checks

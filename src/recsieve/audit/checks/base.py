@@ -1,4 +1,4 @@
-"""What a check is: a log in, a table of hints out."""
+"""The contract of a check: a log in, a table of hints out."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ KEPT = 1_000  # rows of a table, the most striking ones
 
 
 class Check(Protocol):
-    """Looks for one thing that an owner of a log asks about; it gives hints, not verdicts.
+    """Looks for one kind of problem in a log, and gives hints, not verdicts.
 
-    `find` gives a table, the most striking row first: a column named as `subject` (user, item or period), a score,
-    `flagged`, and a `hint` in words where it is. It sees interactions of distinct pairs, and is asked only where there
-    is time if it needs it.
+    `find` returns a table, the most striking row first: a column named like `subject` (user, item or period), a score,
+    `flagged`, and a `hint` in words for flagged rows. It gets interactions without repeated pairs. A check that needs
+    timestamps is skipped if there are none.
     """
 
     title: ClassVar[str]
@@ -34,7 +34,7 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found; without a table, why there is none."""
+    """What a check found, or why it could not be run."""
 
     title: str
     about: str
@@ -44,7 +44,7 @@ class Finding:
     looked_at: int = 0
 
     def summary(self) -> dict[str, str | int | bool]:
-        """What stands in audit.json."""
+        """The entry in audit.json."""
         return {
             "title": self.title,
             "about": self.about,
@@ -57,14 +57,14 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What was found, in one line."""
+        """The finding in one line."""
         if self.table is None:
             return f"{self.title}: not checked, because the log has no timestamps."
         return f"{self.title}: {self.flagged:,} of {self.looked_at:,} {self.subject}s stand out."
 
 
 def run_checks(data: Interactions, checks: Mapping[str, type[Check]]) -> dict[str, Finding]:
-    """Make every check that the log has the columns for."""
+    """Run every check that the columns of the log allow."""
     return {name: _run(check, data) for name, check in checks.items()}
 
 
@@ -78,20 +78,20 @@ def _run(check: type[Check], data: Interactions) -> Finding:
 
 def hints(subject: str, ids: pl.Series, score: NDArray, flagged: NDArray[np.bool_], hint: pl.Expr,
           **facts: NDArray | pl.Series) -> pl.DataFrame:  # fmt: skip
-    """The table of a check, the highest score first; what does not stand out has no hint."""
+    """The table of a check, the highest score first; rows that are not flagged have no hint."""
     columns = {subject: ids, "score": score.astype(np.float64), "flagged": flagged, **facts}
     table = pl.DataFrame(columns).with_columns(hint=pl.when("flagged").then(hint))
     return table.sort("score", descending=True, maintain_order=True)
 
 
 def robust_z(values: NDArray) -> NDArray[np.float64]:
-    """How many deviations a value lies above the median, the deviation told by the median absolute one."""
+    """How many deviations a value is above the median, based on the median absolute deviation."""
     away = values - np.median(values)
     return away / (1.4826 * np.median(np.abs(away)) + 1e-9)
 
 
 def sorted_times(data: Interactions, codes: NDArray[np.int32], n: int) -> tuple[NDArray, NDArray[np.int64]]:
-    """The rows of each user or item in the order of time: (rows, offsets)."""
+    """The rows of each user or item in time order: (rows, offsets)."""
     assert data.time is not None  # a check that needs it is not asked without
     order = np.lexsort((data.time, codes))
     return order, offsets_of(np.bincount(codes, minlength=n))

@@ -1,4 +1,4 @@
-"""Bursts and bots: machine-like pace, a speed that nobody else has, or items as though drawn at random."""
+"""Bots: a machine-like pace, unusual bursts, or items that look random."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINTS = [
 
 
 class Bots:
-    """Users with a steady pace, in bursts, or with items that do not go together."""
+    """Users with a very regular pace, in bursts, or with items that do not go together."""
 
     title: ClassVar[str] = "Bursts and bots"
     about: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""Bulk buyers: users with far more interactions than anybody usual."""
+"""Bulk buyers: users with far more interactions than others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NORMAL_95 = 1.645  # deviations above which one in twenty lies, of what is norma
 
 
 class BulkBuyers:
-    """Users whose profile is so long that it is rather a shop's than a person's."""
+    """Users whose profile is as long as that of a shop, not of a person."""
 
     title: ClassVar[str] = "Bulk buyers"
     about: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""Items that changed: those who met them early have another taste than those who met them late."""
+"""Items that changed: their early users differ in taste from their late ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAR = 8.0  # robust deviations
 
 
 class ChangedItems:
-    """Items whose early and late users differ in taste, as an id that was used twice, or a product made anew."""
+    """Items whose early and late users differ in taste, such as an id that was reused or a redesigned product."""
 
     title: ClassVar[str] = "Items that changed"
     about: ClassVar[str] = (

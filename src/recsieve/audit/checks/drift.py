@@ -1,4 +1,4 @@
-"""Drift over time: periods in which other items were met than in the rest of the log."""
+"""Drift over time: periods in which the items differ from the rest of the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAR = 0.2  # Jensen-Shannon distance beyond that of periods drawn at random
 
 
 class Drift:
-    """Periods whose items are distributed otherwise than those of all other periods."""
+    """Periods whose distribution of items differs from that of all other periods."""
 
     title: ClassVar[str] = "Drift over time"
     about: ClassVar[str] = (

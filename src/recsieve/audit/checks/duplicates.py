@@ -17,7 +17,7 @@ ALIKE = 0.9  # Jaccard similarity
 
 
 class Duplicates:
-    """Users whose items are nearly all those of another user."""
+    """Users with nearly the same items as another user."""
 
     title: ClassVar[str] = "Duplicated accounts"
     about: ClassVar[str] = (

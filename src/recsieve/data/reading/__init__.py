@@ -1,1 +1,1 @@
-"""From a file or a frame to coded rows: tables, delimited text, columns, dates, ids."""
+"""From a file or a data frame to coded rows: tables, delimited text, columns, dates, ids."""

@@ -1,7 +1,7 @@
 """The released files of the paper's authors: X.train.rating, X.valid.rating and X.test.negative.
 
-`user<TAB>item<TAB>flag` without a header, where flag 1 is a true positive and 0 a false positive; others who use the
-same layout keep stars in that column. A test file holds pairs that are all true positives.
+They have lines `user<TAB>item<TAB>flag` without a header. Flag 1 is a true positive and 0 a false positive; others who
+use the same layout have stars in that column. A test file has pairs that are all true positives.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PAIR = r"^\s*\(?\s*(?<user>\d+)\s*[,\t ]\s*(?<item>\d+)(?:\s*\)|\s|$)"
 
 
 def is_authors_file(name: str) -> bool:
-    """Whether a file is named as the authors name theirs."""
+    """Whether a file has a name like those of the authors."""
     return name.endswith((*RATED, CLEAN))
 
 
@@ -32,7 +32,7 @@ def name_columns(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
 
 
 def scan_clean(path: Path) -> pl.LazyFrame:
-    """Open a test file: the user and the item that each line begins with."""
+    """Open a test file: the user and the item at the start of each line."""
     lines = pl.scan_lines(path, glob=False).filter(pl.col("line").str.strip_chars() != "")
     pairs = lines.select(pl.col("line").str.extract_groups(_PAIR)).unnest("line")
     return pairs.cast(pl.Int64, strict=False)

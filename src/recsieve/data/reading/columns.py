@@ -1,4 +1,4 @@
-"""Which column is the user, the item, the time, the weight; and their values, ready to be coded."""
+"""Which column is the user, the item, the time and the weight, and their values before coding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TIME_NAMES = "timestamp time date datetime"
 
 @dataclass(frozen=True)
 class Names:
-    """The columns that the caller named, None for what is to be guessed, and the rules over columns.
+    """The columns that the caller named (None: guess), and the rules over columns.
 
     `positive` says which rows are interactions, `false_positive` which of them are noise; `weight` is a column or an
     expression over columns.
@@ -57,7 +57,7 @@ class Names:
         return [name for name in (self.user, self.item, self.time, self.weight) if name is not None]
 
     def weight_rule(self, columns: list[str]) -> str | None:
-        """The weight, if it is no column but an expression over some."""
+        """The weight, if it is an expression and not a column."""
         if self.weight is None or self.weight in columns:
             return None
         try:
@@ -68,7 +68,7 @@ class Names:
 
 @dataclass(frozen=True)
 class SourceRows:
-    """One source, its columns under our names, and beside them what the rule for false positives asks about."""
+    """One source with its columns under our names, and the columns that the rule for false positives needs."""
 
     frame: pl.DataFrame
     source_columns: list[str]
@@ -79,7 +79,7 @@ class SourceRows:
 def read_rows(
     source: Source, names: Names, form: Format = AS_FOUND, group: Communicator = SINGLE_PROCESS
 ) -> SourceRows:
-    """Read from a source the columns that matter, each in its final type; in a group, the rows of this rank's users."""
+    """Read the needed columns of a source, each in its final type; in a group, the rows of this rank's users."""
     table = open_table(source, form, names.asked)
     with readable(table.name):
         schema = table.rows.collect_schema()
@@ -131,7 +131,7 @@ def _refuse_lost_rows(own: pl.DataFrame, whole: pl.LazyFrame, name: str, group: 
 
 
 def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]:
-    """Which column of the source stands behind each of our names."""
+    """Which column of the source belongs to each of our names."""
     found = {
         USER: names.user or _guess(columns, _USER_NAMES),
         ITEM: names.item or _guess(columns, _ITEM_NAMES),
@@ -156,17 +156,17 @@ def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]
 
 
 def guess_time(columns: list[str]) -> str | None:
-    """The column that is called as one of times is, if there is one."""
+    """The column with a usual name for times, if there is one."""
     return _guess(columns, _TIME_NAMES)
 
 
 def guess_user(columns: list[str]) -> str | None:
-    """The column that is called as one of users is, if there is one."""
+    """The column with a usual name for users, if there is one."""
     return _guess(columns, _USER_NAMES.removesuffix("column1"))
 
 
 def guess_item(columns: list[str]) -> str | None:
-    """The column that is called as one of items is, or the only one."""
+    """The column with a usual name for items, or the only column."""
     return _guess(columns, _ITEM_NAMES) or (columns[0] if len(columns) == 1 else None)
 
 
@@ -247,7 +247,7 @@ def _from_text(column: pl.Series) -> pl.Series:
 
 
 def as_weight(column: pl.Series, what: str) -> pl.Series:
-    """Numbers as weights, if they can be; `what` names the column in errors."""
+    """Numbers as weights, if they are valid; `what` names the column in errors."""
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise DataError(f"{what} holds {column.dtype}: give numbers from 0.")
     refuse_missing(column, what)

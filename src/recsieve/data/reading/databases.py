@@ -1,4 +1,4 @@
-"""A table or a query of a SQLite or DuckDB file: opened to be read only, by one SELECT, with no way out of the file."""
+"""A table or query of a SQLite or DuckDB file: opened read-only, one SELECT, no access outside the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {
 
 
 def database_kind(path: Path) -> str | None:
-    """Which database a file is, by how it begins; None: it is none."""
+    """Which database a file is, by its first bytes; None: it is none."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(b"SQLite format 3\x00"):
@@ -40,14 +40,14 @@ def database_kind(path: Path) -> str | None:
 
 
 def read_database(path: Path, kind: str, query: str | None) -> pl.DataFrame:
-    """The rows of a query, or of the only table that there is."""
+    """The rows of a query, or of the only table."""
     if query is None:
         query = f'SELECT * FROM "{_only_table(path, kind)}"'
     return _run(path, kind, checked_query(query, kind))
 
 
 def checked_query(query: str, kind: str) -> str:
-    """The query as it is rendered from its tree, if that is one SELECT and nothing else."""
+    """The query, rendered from its syntax tree, if it is one SELECT and nothing else."""
     try:
         statements = sqlglot.parse(query, dialect=kind)
     except (SqlglotError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Dates that are written as text, whatever the order of day and month."""
+"""Dates written as text, with the day or the month first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MONTHS = 12
 
 
 def parsed_dates(column: pl.Series, what: str, group: Communicator = SINGLE_PROCESS) -> pl.Series:
-    """Text as moments; `what` names the column in errors. In a group, the rows of all ranks tell the order."""
+    """Text as timestamps; `what` names the column in errors. In a group, the rows of all ranks decide the order."""
     if group.all(bool(column.str.contains(_YEAR_LAST).all())):
         column = _year_first(column, what, group)
     try:

@@ -1,4 +1,4 @@
-"""Delimited text: which separator, whether there is a header, and where a line is ragged."""
+"""Delimited text: its separator, whether it has a header, and lines with a wrong number of cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TextFile:
-    """A delimited text file and how it is written down."""
+    """A delimited text file and its layout."""
 
     path: Path
     separator: str
@@ -37,7 +37,7 @@ class TextFile:
 
     @classmethod
     def look_at(cls, path: Path, form: Format = AS_FOUND, asked: Collection[str] = ()) -> TextFile:
-        """Read off the first lines which separator a file has and whether it starts with a header."""
+        """Detect from the first lines which separator a file has and whether it starts with a header."""
         content = None if form.encoding is None else transcoded(path, form.encoding)
         lines = _first_lines(path, content)
         separator = find_separator([line for line in lines if line.strip()])
@@ -59,7 +59,7 @@ class TextFile:
         )
 
     def count_empty(self) -> int:
-        """How many lines hold separators and nothing else."""
+        """The number of lines that contain only separators."""
         rest = pl.col("line").str.strip_chars_end("\r").str.strip_chars(self.separator)
         return (
             self._lines().filter(rest == "", pl.col("line").str.contains(self.separator, literal=True)).collect().height
@@ -92,7 +92,7 @@ class TextFile:
 
 
 def find_separator(lines: list[str]) -> str:
-    """The separator that cuts every line into the same, largest number of cells."""
+    """The separator that splits every line into the same, largest number of cells."""
     unquoted = [re.sub(r'"[^"]*"', "", line) for line in lines]
 
     def merit(separator: str) -> tuple[bool, int]:
@@ -103,7 +103,7 @@ def find_separator(lines: list[str]) -> str:
 
 
 def looks_like_header(cells: list[str], asked: Collection[str]) -> bool:
-    """Whether a first line names columns: it has a name that was asked for, or no number."""
+    """Whether a first line has column names: one that the caller gave, or no number."""
     if not {cell.strip() for cell in cells}.isdisjoint(asked):
         return True
     if asked and all(re.fullmatch(r"column_\d+", name) for name in asked):
@@ -112,7 +112,7 @@ def looks_like_header(cells: list[str], asked: Collection[str]) -> bool:
 
 
 def typed(text: pl.Series) -> pl.Series:
-    """Text as integers, numbers or true and false where all of it can be read so; words for 'missing' are null."""
+    """Text as integers, numbers or true and false if all of it can be read so; words for 'missing' become null."""
     stripped = text.str.strip_chars()
     cells = stripped.set(stripped.str.to_lowercase().is_in(MISSING), None)
     for dtype in (pl.Int64, pl.Float64):
@@ -125,7 +125,7 @@ def typed(text: pl.Series) -> pl.Series:
 
 
 def with_decimal_points(column: pl.Series) -> pl.Series:
-    """Text such as `3,5` as numbers, where the rows tell that its commas mark decimals; what is done is said."""
+    """Text such as `3,5` as numbers, if the rows show that its commas are decimal; this is reported."""
     numbers = comma_numbers(column)
     if numbers is None:
         return column
@@ -139,7 +139,7 @@ def with_decimal_points(column: pl.Series) -> pl.Series:
 
 
 def comma_numbers(column: pl.Series) -> pl.Series | None:
-    """Text with decimal commas as numbers, or as it is if they may mark thousands; None: it has no such commas."""
+    """Text with decimal commas as numbers; unchanged if they may mark thousands, None without such commas."""
     if column.dtype != pl.String:
         return None
     stripped = column.str.strip_chars()

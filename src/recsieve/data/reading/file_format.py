@@ -1,4 +1,4 @@
-"""What the file of a log cannot say of itself."""
+"""What cannot be read from the file of a log itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recsieve.errors import ConfigError
 
 @dataclass(frozen=True)
 class Format:
-    """How a file is to be read: whether text has a header (None: look), its encoding (UTF-8), a query of a database."""
+    """How to read a file: whether text has a header (None: detect), its encoding (UTF-8), a database query."""
 
     header: bool | None = None
     encoding: str | None = None

@@ -1,4 +1,4 @@
-"""From anybody's log to Interactions: read, told true from false, coded, each pair once."""
+"""From a log to Interactions: read, label, code, and merge repeated pairs."""
 
 from __future__ import annotations
 
@@ -53,14 +53,17 @@ def read_interactions(
 
     `source` is CSV or TSV (also .gz, .zst), JSON lines, Parquet, a folder of one of these, a SQLite or DuckDB file, a
     RecBole .inter file, a file of the paper's authors, or a data frame (polars, pandas, Arrow, DuckDB and others).
-    `user`, `item` and `time` name columns, and are guessed if left out; `weight` is a column or an SQL expression, such
+
+    `user`, `item` and `time` name columns, and are guessed if left out. `weight` is a column or an SQL expression, such
     as `case event when 'purchase' then 3 else 1 end`.
-    `false_positive` is a rule over columns that marks noise, such as `rating < 3`; without one, a column of that name
-    with yes and no is believed. `positive` is one that says which rows of a log of events are interactions, such as
-    `event in ('purchase')`; a row that is none can still say of a pair that it is noise.
-    `header` overrules what the first line looks like, `encoding` is that of text that is not UTF-8, and `query` the one
-    SELECT to ask a database. `repeats` says what a repeated pair is (see `merge_repeats`): "any" if left out and the
-    rule asks about text (`event = 'return'`), else "all".
+
+    `false_positive` is a rule over columns that marks noise, such as `rating < 3`. Without one, a column of that name
+    with yes and no is used. `positive` is a rule that says which rows of an event log are interactions, such as `event
+    in ('purchase')`; other rows can still mark a pair as noise.
+
+    `header` overrides the detection of a header, `encoding` is that of text that is not UTF-8, and `query` is the
+    SELECT for a database. `repeats` says how repeated pairs are merged (see `merge_repeats`). The default is "any" if
+    the rule uses a text column (`event = 'return'`), else "all".
     """
     names = Names(user, item, false_positive, time, weight, positive)
     encoded, repeats = read_parts([source], names, Format(header, encoding, query), repeats)
@@ -79,7 +82,7 @@ def read_parts(
     repeats: str | None,
     group: Communicator = SINGLE_PROCESS,
 ) -> tuple[list[Interactions], str]:
-    """Read sources, coded over the same ids but row by row as they stand, and say how their repeats are to merge."""
+    """Read sources with shared ids, row by row, and say how their repeats are to be merged."""
     check_repeats(repeats)
     parts = [read_rows(source, names, form, group) for source in sources]
     repeats = repeats or _usual_repeats(parts, names.false_positive)
@@ -94,7 +97,7 @@ def _usual_repeats(parts: list[SourceRows], rule: str | None) -> str:
 
 
 def encode(parts: list[SourceRows], names: Names, group: Communicator = SINGLE_PROCESS) -> list[Interactions]:
-    """Code the rows of all parts over the same users and items, on all ranks, row by row as they stand."""
+    """Code the rows of all parts with the same users and items, on all ranks, row by row."""
     with readable("the parts together"):
         frame = pl.concat(_with_ids_of_one_type([part.frame for part in parts]), how="diagonal_relaxed")
     flags = _flags(frame, parts, names.false_positive, group)

@@ -1,4 +1,4 @@
-"""Own ids to codes and back, looked up as often as one likes."""
+"""A lookup between the user's own ids and codes, in both directions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 class IdIndex:
-    """The ids of all users or items in the order of their codes; an id is given as what it reads as text."""
+    """The ids of all users or items in the order of their codes; an id is looked up by its text."""
 
     def __init__(self, ids: pl.Series) -> None:
         self.ids = ids
@@ -25,13 +25,13 @@ class IdIndex:
         return {text: code for code, text in enumerate(self.ids.cast(pl.String).to_list())}
 
     def codes(self, texts: Iterable[str]) -> NDArray[np.int32]:
-        """The code of each, −1 where there is none."""
+        """The code of each id, −1 if it is unknown."""
         codes = self._codes
         return np.array([codes.get(text, -1) for text in texts], np.int32)
 
     @cached_property
     def values(self) -> list[Any]:
-        """The id of each code, as Python has it."""
+        """The id of each code, as a Python value."""
         return self.ids.to_list()
 
     def texts(self, codes: NDArray[np.integer[Any]]) -> list[str]:

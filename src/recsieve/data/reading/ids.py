@@ -1,4 +1,4 @@
-"""The user's own ids, integers or text, and the dense codes that stand for them."""
+"""The user's own ids, integers or text, and their dense codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOINED_ROWS = 1 << 24  # at once: each join makes a table of all distinct ids an
 
 
 def as_ids(column: pl.Series, what: str, from_text: bool) -> pl.Series:
-    """The ids as Int64 where all are integers, else as text; `what` names the column in errors."""
+    """The ids as Int64 if all are integers, else as text; `what` names the column in errors."""
     dtype = column.dtype
     if dtype.is_nested() or dtype == pl.Object:
         raise DataError(f"{what} holds {dtype}: give ids that are integers or text.")
@@ -37,27 +37,27 @@ def as_ids(column: pl.Series, what: str, from_text: bool) -> pl.Series:
 
 
 def text_numbered() -> pl.DataType:
-    """The type of text that is numbered while it is read: a row takes four bytes, and each distinct text its own once.
+    """The type of text that is numbered while it is read: four bytes per row, and each distinct text once.
 
-    The numbers are forgotten with the last column that has them, so this is to be called and not kept.
+    The numbers are forgotten with the last column that uses them, so call this each time and do not keep its result.
     """
     return pl.Categorical(pl.Categories("recsieve ids"))
 
 
 def encode_ids(ids: pl.Series, group: Communicator = SINGLE_PROCESS) -> tuple[NDArray[np.int32], pl.Series]:
-    """Number the distinct ids of all ranks in their order: the code of each row, and the id of each code."""
+    """Number the distinct ids of all ranks in sorted order: the code of each row, and the id of each code."""
     table = unique_ids(sorted_ids(ids), group)
     return codes_in(table, ids), table
 
 
 def sorted_ids(ids: pl.Series) -> pl.Series:
-    """The distinct ids in their order, as Int64 or String."""
+    """The distinct ids in sorted order, as Int64 or String."""
     unique = ids.unique()
     return (unique.cast(pl.String) if ids.dtype == text_numbered() else unique).sort().alias("id")
 
 
 def codes_in(table: pl.Series, ids: pl.Series) -> NDArray[np.int32]:
-    """Where each of the ids stands in a table that has them all."""
+    """The positions of ids in a table that has them all."""
     if ids.dtype == text_numbered():
         unique = ids.unique()
         code_of = np.zeros(int(unique.to_physical().max() or 0) + 1, np.int32)  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def _by_block(ids: pl.Series, n_rows: int, look_up: Callable[[pl.Series], NDArra
 def ids_as_codes(
     ids: pl.Series, what: str, group: Communicator = SINGLE_PROCESS
 ) -> tuple[NDArray[np.int32], pl.Series]:
-    """Let integers from 0 stand for themselves: the table is every number up to the largest on any rank."""
+    """Use integers from 0 as their own codes: the table has every number up to the largest on any rank."""
     smallest, largest = (0, -1) if ids.is_empty() else (ids.min(), ids.max())
     if ids.dtype != pl.Int64 or smallest < 0 or largest > LARGEST_OWN_CODE:  # type: ignore[operator]
         raise DataError(

@@ -1,4 +1,4 @@
-"""The rows of a log as they stand in it, all columns, for interactions that were read from it."""
+"""The original rows of a log, with all columns, for interactions that were read from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def log_rows(source: Source, kept: Interactions, names: Names, form: Format = AS
 def log_column(
     source: Source, data: Interactions, names: Names, column: str, form: Format = AS_FOUND
 ) -> NDArray[np.float64]:
-    """The numbers of one more column for interactions that were read from the log, the mean of repeated pairs."""
+    """The numbers of another column for interactions read from the log; the mean over repeated pairs."""
     table, _, pairs, keys = _keyed(source, data, names, form)
     with readable(table.name):
         columns = table.rows.collect_schema().names()

@@ -1,4 +1,4 @@
-"""Whether a log fits into memory, told before it is read: a compressed file may be a thousand times what it seems."""
+"""Whether a log fits into memory, checked before it is read: a compressed file may unpack to many times its size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARQUET_ROW = 24  # a user, an item, and their codes
 
 
 def require_memory(texts: Sequence[Path], tables: Sequence[Path], name: str) -> None:
-    """Refuse files that take more memory than there is, as soon as that is known."""
+    """Refuse files that need more memory than is available, as soon as that is known."""
     free = free_memory()
     needed = sum(PARQUET_ROW * _rows(path) for path in tables)
     _refuse_above(free, needed, name)

@@ -1,4 +1,4 @@
-"""Opening whatever somebody has as a lazy table: files, folders of parts, data frames."""
+"""Opens files, folders of parts and data frames as lazy tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMPRESSION = (".gz", ".zst")
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one source, before it is known what its columns mean."""
+    """The rows of one source, before the meaning of its columns is known."""
 
     rows: pl.LazyFrame
     name: str  # what an error calls it
@@ -65,7 +65,7 @@ def open_table(source: Source, form: Format = AS_FOUND, asked: Collection[str] =
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Turn what goes wrong in reading into one line that names the source."""
+    """Turn errors of reading into one line that names the source."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -77,7 +77,7 @@ def readable(name: str) -> Iterator[None]:
 
 
 def is_data_file(path: Path) -> bool:
-    """Whether the name of a file says that it is of a kind that is read here."""
+    """Whether the name of a file is that of a supported format."""
     name = _plain_name(path)
     return name.endswith((*PARQUET, *DELIMITED, *JSON_LINES, *DATABASES, ".inter")) or is_authors_file(name)
 

@@ -1,1 +1,1 @@
-"""Logs as their publishers give them: Adressa, Amazon, Yelp, MovieLens."""
+"""Public data sets in their original formats: Adressa, Amazon, Yelp, MovieLens."""

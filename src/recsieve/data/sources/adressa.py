@@ -1,7 +1,7 @@
-"""Adressa's event logs: JSON lines in a file a day, such as one_week/20170101 (Gulla et al., 2017).
+"""Adressa's event logs: JSON lines, one file per day, such as one_week/20170101 (Gulla et al., 2017).
 
-An event on an article has `id`; front pages and the like have none. `activeTime` are the seconds that a page was active
-in the browser, and are missing where that was not measured.
+An event on an article has an `id`; front pages have none. `activeTime` is the number of seconds that a page was active
+in the browser. It is missing if it was not measured.
 """
 
 from __future__ import annotations

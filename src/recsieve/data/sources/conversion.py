@@ -1,4 +1,4 @@
-"""From raw files to a folder with a split: read block by block, coded, reduced to a core, split, written at once."""
+"""From raw files to a folder with a split: read in blocks, code, filter, split, and write in one step."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Collected:
 
     @property
     def left_out(self) -> int:
-        """Lines that are no interaction: without a user, an item, a signal or a time, or of another kind."""
+        """Lines that are no interactions: without a user, an item, a signal or a time, or of another kind."""
         return self.lines - self.rows
 
 
@@ -56,7 +56,7 @@ def convert(
     seed: int = 0,
     progress: Progress = unheard,
 ) -> dict[str, Any]:
-    """Turn raw files into a folder with train, validation and test, and say what is in them.
+    """Turn raw files into a folder with train, validation and test, and report what is in them.
 
     As in the paper, training and validation keep all interactions, and the test only true positives.
     """
@@ -90,7 +90,7 @@ def _write(split: Split, folder: Path) -> None:
 
 
 def collect(source: RawSource, progress: Progress = unheard) -> Collected:
-    """Read all interactions; a row takes 17 bytes of memory, and the text of each id is there once."""
+    """Read all interactions; a row takes 17 bytes of memory, and the text of each id is stored once."""
     files = source.files()
     sizes = [path.stat().st_size for path in files]
     coder = _Coder()

@@ -1,4 +1,4 @@
-"""What the raw files of every public data set are turned into, line by line."""
+"""The interface of a public data set: its files, and how their lines become interactions."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ class RawSource(Protocol):
 
     @property
     def rule(self) -> str:
-        """What is taken for a false positive, in words."""
+        """What counts as a false positive, in words."""
 
     def files(self) -> list[Path]:
-        """The files with an interaction a line."""
+        """The files with one interaction per line."""
 
     def rows(self, block: Block) -> pl.DataFrame:
         """The interactions in some lines: user and item as text, false_positive, and time in seconds.
 
-        What is missing is null. Without a user, an item or a time a row is left out later, and counted.
+        Missing values are null. A row without a user, an item or a time is left out later, and counted.
         """
 
 
 def number(name: str) -> pl.Expr:
-    """A field of text as a number; null where it is none."""
+    """A text field as a number; null if it is none."""
     return pl.col(name).cast(pl.Float64, strict=False).fill_nan(None)
 
 
 def seconds(name: str) -> pl.Expr:
-    """A field of text as a time in whole seconds; milliseconds, which are past the year 5000 otherwise, are cut."""
+    """A text field as a time in whole seconds; milliseconds, which would be past the year 5000, are converted."""
     time = number(name)
     return pl.when(time.abs() > 1e11).then(time / 1000).otherwise(time).floor().cast(pl.Int64, strict=False)
 
 
 @dataclass(frozen=True)
 class Rated:
-    """Interactions with ratings, of which those rated below `below` are false positives."""
+    """Interactions with ratings; those rated below `below` are false positives."""
 
     source: Path
     below: float = 3.0
@@ -60,7 +60,7 @@ class Rated:
 
 
 def existing(path: Path) -> Path:
-    """The path, if there is something."""
+    """The path, if it exists."""
     if not path.exists():
         raise DataError(f"there is no file or folder '{path}': give the path of the original files.")
     return path

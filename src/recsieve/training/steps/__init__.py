@@ -1,4 +1,4 @@
-"""The ways to make a training step, which differ in how they round."""
+"""The implementations of a training step, which differ in rounding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["FUSED", "NOT_FUSED", "Stepped", "Stepper", "make_stepper", "weigh_ba
 def make_stepper(
     model: Model, loss: DenoisedLoss, learning_rate: float, engine: Engine, group: Communicator = SINGLE_PROCESS
 ) -> tuple[Stepper, LazyAdam]:
-    """The fastest way that applies, or the one that is asked for, and the optimiser behind it."""
+    """The fastest applicable implementation, or the requested one, and its optimiser."""
     fused = FUSED.get(type(model))
     wanted = engine == "fused" or (engine == "auto" and fused is not None and (group.size > 1 or fused.pays(model)))
     if fused is not None and wanted and fused.applies(model, loss):

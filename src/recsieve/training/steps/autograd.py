@@ -1,4 +1,4 @@
-"""Training steps by autograd, whatever the model, the objective and the strategy."""
+"""Training steps by autograd, for any model, objective and strategy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
 
 
 class AutogradStep(Stepper):
-    """Scores, differentiates and updates: here in float32 and one process, as `ExactStep` in float64 over ranks."""
+    """Scores, differentiates and updates, in float32 and one process; `ExactStep` does so in float64 over ranks."""
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam) -> None:
         self._model, self._loss, self._optimizer = model, loss, optimizer

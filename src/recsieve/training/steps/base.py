@@ -1,4 +1,4 @@
-"""What makes training steps."""
+"""The interface of training steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recsieve.sampling import Batch, Chunk
 
 
 class Stepped(NamedTuple):
-    """What came of some steps."""
+    """The results of some steps."""
 
     means: list[float]  # the loss that was minimised in each
     losses: Tensor  # (n,) those behind them
@@ -26,7 +26,7 @@ class Stepped(NamedTuple):
 
 
 class Stepper(ABC):
-    """Makes training steps, one or several that follow each other."""
+    """Makes training steps, one or several consecutive ones."""
 
     @abstractmethod
     def __call__(self, batch: Batch) -> Stepped:
@@ -47,7 +47,7 @@ def joined(steps: Iterable[Stepped]) -> Stepped:
 
 
 def weigh_batch(model: Model, loss: DenoisedLoss, batch: Batch, *, with_ids: bool = True) -> WeighedLosses:
-    """The losses of a batch, with gradients, and the weights that the strategy gives them, told which they are."""
+    """The losses of a batch, with gradients, and the weights that the strategy gives them."""
     losses = model.losses(batch, loss.objective)
     of = batch if losses.rows is None else batch.take(losses.rows)
     return loss.weigh(

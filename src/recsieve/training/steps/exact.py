@@ -1,4 +1,4 @@
-"""A training step that is the same on any number of ranks: each scores its own rows, and all update tables alike."""
+"""A training step with the same result on any number of ranks: each scores its own rows, all update tables alike."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _Table = nn.Embedding | nn.EmbeddingBag | ShardedTable
 
 
 class ExactStep(AutogradStep):
-    """The same in float64, on a rank's rows of each batch; gradients are added up over the ranks, then rounded once.
+    """A step in float64, on a rank's rows of each batch; gradients are summed over the ranks, then rounded once.
 
-    How many ranks there are changes the order of sums, and so the last bit of a float64. That is lost when a gradient
-    is rounded to float32, so that parameters have the same bits on each rank and, but for the rarest of roundings, with
-    any number of them. Gradients of tables are exchanged as rows, the others as they are.
+    The number of ranks changes the order of sums, and so the last bit of a float64. This bit is lost when a gradient is
+    rounded to float32, so parameters have the same bits on each rank and, except for very rare roundings, with any
+    number of ranks. Gradients of tables are exchanged as rows, the others as a whole.
     """
 
     def __init__(self, model: Model, loss: DenoisedLoss, optimizer: LazyAdam, group: Communicator) -> None:

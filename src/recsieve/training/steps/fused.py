@@ -1,7 +1,7 @@
-"""Training steps without autograd: a model scores and updates its own rows, and what is between is the same for all.
+"""Training steps without autograd: a model scores and updates its own rows, and the rest is the same for all models.
 
-Such a step is the plain path written out, equal to it to rounding, on the same tables and the same optimiser state, so
-a training may go on by either.
+Such a step is the plain path written out. It equals that path up to rounding, on the same tables and optimiser state,
+so a training may continue with either.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ B = TypeVar("B")
 
 
 class FusedStep(Stepper):
-    """Makes the training steps of one kind of model on the CPU."""
+    """Makes the training steps of one model class on the CPU."""
 
     objectives: ClassVar[tuple[type, ...]] = (BCE,)
 
@@ -46,19 +46,19 @@ class FusedStep(Stepper):
 
     @abstractmethod
     def score(self, batch: Batch) -> NDArray[np.float32]:
-        """The logits of a batch, from rows brought up to the present step."""
+        """The logits of a batch, from rows brought up to the current step."""
 
     @abstractmethod
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
-        """Make Adam's step, given how the mean loss changes with each of the logits that were just made."""
+        """Adam's step, given the gradient of the mean loss at each of the logits that were just computed."""
 
     @abstractmethod
     def item_rows(self) -> dict[Tensor, int]:
-        """How many rows of each table of items have a gradient, given the logits that were just made."""
+        """How many rows of each item table have a gradient, given the logits that were just computed."""
 
     @classmethod
     def applies(cls, model: Model, loss: DenoisedLoss) -> bool:
-        """Whether the loss and the device of the model are known here; any strategy will do."""
+        """Whether the objective and the device of the model are supported; any strategy is."""
         known = type(loss) is DenoisedLoss and type(loss.objective) in cls.objectives
         return known and all(parameter.device.type == "cpu" for parameter in model.parameters())
 
@@ -108,7 +108,7 @@ class FusedStep(Stepper):
             self.ranks.gather(users, with_moments=with_moments)
 
     def judged(self, rows: Batch) -> Judged:
-        """The rows that have a loss: all, or under a pairwise objective the positives that have negatives."""
+        """The rows that have a loss: all, or with a pairwise objective the positives that have negatives."""
         objective = self.loss.objective
         if not objective.pairwise:
             return Judged(np.arange(len(rows)), 0, False, 0.0)
@@ -132,17 +132,17 @@ class FusedStep(Stepper):
         return float(self.optimizer.param_groups[0]["lr"])
 
     def read(self, table: Tensor, unique: NDArray[np.integer]) -> NDArray[np.float32]:
-        """A copy of some rows of a table, none of them twice, as they are by now."""
+        """A copy of distinct rows of a table, brought up to date."""
         return self.optimizer.rows_of(table).read(table.detach().numpy(), unique)
 
     def update_rows(self, table: Tensor, unique: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
-        """Make Adam's step on rows that were read; in a group, as part of `step_dense`."""
+        """Adam's step on rows that were read; in a group, as part of `step_dense`."""
         if self.ranks is not None:
             return self.ranks.hold(table, unique, gradients)
         self.optimizer.rows_of(table).step(table.detach().numpy(), unique, gradients, self.learning_rate)
 
     def step_dense(self, gradients: dict[Tensor, Tensor], table: Tensor) -> None:
-        """Make Adam's step on dense parameters, after that on all tables, of which this is one."""
+        """Adam's step on dense parameters, after that on all tables."""
         if self.ranks is not None:
             gradients = self.ranks.step(gradients, self.learning_rate)
         adam = self.optimizer.rows_of(table)
@@ -155,7 +155,7 @@ class FusedStep(Stepper):
             state["step"] += 1
 
     def both(self, one: Callable[[], A], other: Callable[[], B], *, worth_it: bool = True) -> tuple[A, B]:
-        """Do two things, on two cores if torch may have them and it is more work than to wake one."""
+        """Do two things, on two cores if torch may use them and the work is large enough."""
         if self._other_core is None or not worth_it:
             return one(), other()
         coming = self._other_core.submit(other)
@@ -163,11 +163,11 @@ class FusedStep(Stepper):
 
     @property
     def is_built_in(self) -> bool:
-        """Whether `selection` says all about the strategy."""
+        """Whether `selection` fully describes the strategy."""
         return type(self.loss.denoiser) in (KeepAll, Truncated, Reweighted)
 
     def selection(self, step: int, n: int) -> tuple[int, float]:
-        """How many positives of a batch to drop if there are as many, and the power that makes weights."""
+        """How many positives of a batch to drop, and the exponent of the weights."""
         denoiser = self.loss.denoiser
         if type(denoiser) is Truncated:
             return denoiser.n_drop(step, n, n), 0.0
@@ -175,14 +175,14 @@ class FusedStep(Stepper):
 
 
 def given_weights(labels: Tensor, given: Tensor | None, *, only_liked: bool = False) -> NDArray[np.float32]:
-    """The weights that came with the data, to be changed; 1 where none came; 0 for what has no pair to win."""
+    """A copy of the given weights; 1 if there are none, and 0 for positives without a pair."""
     weights = np.ones(len(labels), np.float32) if given is None else given.numpy().copy()
     return weights * (labels.numpy() > 0) if only_liked else weights
 
 
 @kernel
 def sums_of_others(logit_gradients, inverse, n_unique, other_inverse, others):
-    """For each unique row the sum of logit_gradient times the row that it is paired with."""
+    """For each distinct row, the sum of logit_gradient times the row that it is paired with."""
     sums = np.zeros((n_unique, others.shape[1]), np.float32)
     for k in range(len(logit_gradients)):
         logit_gradient, place, other = logit_gradients[k], inverse[k], other_inverse[k]

@@ -1,4 +1,4 @@
-"""CDAE's training step without autograd, on the items that are left in the profiles and those that are asked for."""
+"""CDAE's training step without autograd, on the remaining items of the profiles and the requested items."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from recsieve.training.steps.fused_losses import cross_entropy, kernel, weigh
 
 
 class Dense(NamedTuple):
-    """A parameter that is no table, with its moments, as kernels take it."""
+    """A parameter that is no table, with its moments, in the form that kernels take."""
 
     values: NDArray[np.float32]
     exp_avg: NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""The losses, logit gradients and weights of a batch, in kernels: of a row, or of a positive and its negatives."""
+"""The losses, logit gradients and weights of a batch, in kernels: per row, or per positive with its negatives."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _softmax(scores, logit_gradients, temperature):
 
 @kernel
 def weigh_groups(losses, logit_gradients, labels, weights, n_drop, beta, by_batch, heads, n_negatives):
-    """As `weigh`, where a loss has the logit_gradients of its head and of the negatives that follow."""
+    """Like `weigh`, for losses with the logit_gradients of a head and of the negatives that follow."""
     if n_negatives == 0:
         return weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch)
     factors = np.ones_like(losses)
@@ -93,7 +93,7 @@ def scale_groups(logit_gradients, factors, heads, n_negatives):
 
 @kernel
 def cross_entropy(logits, labels):
-    """The cross-entropy of each interaction, as `recsieve.objectives.BCE` has it, and its logit_gradient."""
+    """The cross-entropy of each interaction, as in `recsieve.objectives.BCE`, and its logit_gradient."""
     losses, logit_gradients = np.empty_like(logits), np.empty_like(logits)
     for k in range(len(logits)):
         logit = np.float64(logits[k])
@@ -105,7 +105,7 @@ def cross_entropy(logits, labels):
 
 @kernel
 def weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch):
-    """Turn given weights into final ones, and gradients into those of the mean loss, over what is kept or the batch."""
+    """Turn given weights into final ones, and gradients into those of the mean loss, over the kept or the batch."""
     _drop_hardest(losses, labels, weights, n_drop)
     total, kept = 0.0, 0
     for k in range(len(losses)):

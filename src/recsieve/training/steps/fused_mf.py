@@ -1,4 +1,4 @@
-"""MF's training steps, many of them in one kernel, whichever rows of a batch have a loss."""
+"""MF's training steps, many of them in one kernel, for pointwise and pairwise objectives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recsieve.training.steps.fused_losses import differentiate, kernel, weigh_gr
 
 
 class State(NamedTuple):
-    """The two tables, their steps and the draw of dropout so far, and the options, as kernels take it."""
+    """The two tables, their steps, the state of dropout, and the options, in the form that kernels take."""
 
     user: Rows
     item: Rows

@@ -1,4 +1,4 @@
-"""NeuMF's training step without autograd, on the unique users and items of a batch."""
+"""NeuMF's training step without autograd, on the distinct users and items of a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recsieve.training.steps.fused_losses import kernel
 class FusedNeuMF(FusedStep):
     """Makes the training steps of a NeuMF.
 
-    The items of the perceptron, which are half of the work on rows, are read and updated on another core.
+    The item rows of the perceptron, which are half of the work on rows, are read and updated on another core.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""What ranks tell each other in fused steps: the rows of some batches, then in each step two messages.
+"""What ranks exchange in fused steps: once the rows of some batches, then two messages per step.
 
-The first has the losses, so that a strategy sees the whole batch; the second the gradients of what all ranks have: item
-rows and dense parameters. A user's row is read and updated only on the rank that has the user. Everything is added up
-in the order of the ranks, so that the copies stay the same to the bit.
+The first message has the losses, so that a strategy sees the whole batch. The second has the gradients of what all
+ranks have: item rows and dense parameters. A user's row is read and updated only on the user's rank. Everything is
+summed in rank order, so that the copies stay the same to the bit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rows = tuple[NDArray[np.integer], NDArray[np.float32]]  # which rows of a table,
 
 
 class Whole(NamedTuple):
-    """The rows of a batch that have a loss, on whichever rank they are, in its order."""
+    """The rows of a batch that have a loss, on any rank, in its order."""
 
     columns: Mapping[str, Tensor]  # labels, and what else of `Batch` was announced
     given: Tensor | None  # weights
@@ -35,7 +35,7 @@ class Whole(NamedTuple):
 
 
 class Ranks:
-    """The others, as a fused step needs them."""
+    """The other ranks, as a fused step needs them."""
 
     def __init__(self, model: Model, optimizer: LazyAdam, group: Communicator) -> None:
         self._optimizer, self._group = optimizer, group
@@ -54,7 +54,7 @@ class Ranks:
         return self._connected
 
     def announce(self, rows: Batch, bounds: NDArray[np.int64], *, names: Sequence[str]) -> None:
-        """Tell which rows this rank has in the batches that come next, and some columns of them."""
+        """Send which rows this rank has in the next batches, and some of their columns."""
         given = {name: column for name in ("positions", *names) if (column := getattr(rows, name)) is not None}
         # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
         parts = self._group.all_gather_rows(torch.stack([column.double() for column in given.values()], dim=1))
@@ -83,7 +83,7 @@ class Ranks:
     def exchange_losses(
         self, losses: NDArray[np.float32], n_rows: Mapping[Tensor, int]
     ) -> tuple[Whole, NDArray[np.float32], NDArray[np.int64]]:
-        """The batch that is next, its losses, and where this rank's are; tells how many rows of tables will follow."""
+        """The next batch, its losses, and the positions of this rank's; also sends how many table rows will follow."""
         whole, n_tables = next(self._coming), len(self._shared)
         message = np.empty(n_tables + len(losses), np.float32)
         message[:n_tables].view(np.int32)[:] = [n_rows[table] for table in self._shared]
@@ -96,11 +96,11 @@ class Ranks:
         return whole, together, whole.places[self._group.rank]
 
     def hold(self, table: Tensor, unique: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
-        """Keep the gradients of some rows of a table until those of everything are known."""
+        """Keep the gradients of some rows of a table until all gradients are known."""
         self._pending[table] = unique, gradients
 
     def step(self, dense: Mapping[Tensor, Tensor], learning_rate: float) -> dict[Tensor, Tensor]:
-        """Make Adam's step on all rows that have a gradient on any rank; gives the dense gradients of all ranks."""
+        """Adam's step on all rows that have a gradient on any rank; returns the dense gradients of all ranks."""
         pending, self._pending = self._pending, {}
         flat = [gradient.detach().numpy().reshape(-1) for gradient in dense.values()]
         n_dense = sum(map(len, flat))
@@ -130,7 +130,7 @@ class Ranks:
             adam.step(weights, unique, sums, learning_rate)
 
     def gather(self, users: NDArray[np.int64], *, with_moments: bool) -> None:
-        """Copy the rows of users from the ranks that have them, so that the tables are whole on each."""
+        """Copy the rows of users from the ranks that have them, so that each rank has complete tables."""
         codes = torch.cat(self._group.all_gather_rows(torch.from_numpy(users)))
         for table in self._own:
             for tensor in self._kept_of(table, with_moments=with_moments):

@@ -1,4 +1,4 @@
-"""Steps before which a strategy takes another of the user's interactions in the place of each that was drawn."""
+"""Steps before which a strategy replaces each sampled interaction by another one of the same user."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from recsieve.training.steps.base import Stepped, Stepper
 
 
 class Redraw(Stepper):
-    """Draws candidates among the interactions of each row's user, and makes the step on those that are chosen.
+    """Samples candidates among the interactions of each row's user, and makes the step on the chosen ones.
 
-    What is drawn is a function of the seed and the step, so that a training goes on with the same rows.
+    The samples are a function of the seed and the step, so that a resumed training continues with the same rows.
     """
 
     def __init__(self, inner: Stepper, model: Model, loss: DenoisedLoss, data: Interactions, seed: int) -> None:
@@ -50,7 +50,7 @@ class Redraw(Stepper):
         return self._with(batch, heads, torch.where(losses.isnan().any(1), batch.ids[heads], ids))
 
     def draw(self, users: NDArray[np.int32], k: int, random: np.random.Generator) -> Tensor:
-        """k interactions of each user: none twice where there are as many, else with replacement (n, k)."""
+        """k interactions of each user: distinct if there are enough, else with replacement (n, k)."""
         counts, numbers = self._counts[users], random.random((len(users), k))
         positions = np.zeros((len(users), k), np.int64)
         for j in range(k):  # Floyd's way to draw without replacement, for all users at once
@@ -63,7 +63,7 @@ class Redraw(Stepper):
         return torch.from_numpy(self._by_user[self._begins[users][:, None] + positions])
 
     def losses(self, batch: Batch, heads: Tensor, candidates: Tensor) -> Tensor:
-        """The loss of each candidate with the negatives of its row (n, k); NaN where there is none."""
+        """The loss of each candidate with the negatives of its row (n, k); NaN if there is none."""
         n, k = candidates.shape
         lengths = torch.diff(heads, append=heads.new_tensor([len(batch)]))
         of = torch.arange(n).repeat_interleave(k)  # each row with its negatives as often as there are candidates
