@@ -42,6 +42,7 @@ class GradientFitting(Fitting):
     """A training under way: an epoch is each interaction once, with fresh negatives."""
 
     forgets = True
+    anew_per_refresh = 6
 
     def __init__(
         self,
@@ -270,7 +271,8 @@ def rehearsal(fresh: NDArray[np.bool_], seed: int, epoch: int) -> NDArray[np.int
     """An epoch in which fresh interactions come several times and some of the others once, so that these stay known."""
     new, old = np.flatnonzero(fresh), np.flatnonzero(~fresh)
     times = max(1, min(MOST_OFTEN, len(fresh) // (2 * len(new))))
-    some = np.random.default_rng([seed, epoch, 0xF2E5]).choice(old, len(fresh) - times * len(new), replace=False)
+    rng, n_old = np.random.default_rng([seed, epoch, 0xF2E5]), len(fresh) - times * len(new)
+    some = rng.choice(old, n_old, replace=False, shuffle=False)  # the sampler shuffles them
     return np.concatenate([np.tile(new, times), some])
 
 
