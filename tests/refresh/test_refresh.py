@@ -125,7 +125,7 @@ def test_a_model_takes_over_exactly_the_vectors_of_the_users_and_items_that_stay
 
 
 def test_a_model_goes_on_only_as_long_as_it_costs_next_to_nothing_on_what_is_held_out(old, log, monkeypatch):
-    fitted = Recommender("mf", epochs=20, patience=20, batch_size=64).fit(old)
+    fitted = Recommender("mf", epochs=24, patience=24, batch_size=64).fit(old)
     seen = []
 
     def refreshed(scores):

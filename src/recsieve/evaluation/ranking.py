@@ -133,8 +133,8 @@ class _Tiles:
         user_vectors, item_vectors, item_bias, self.constant = product
         missing = -len(users) % _ROWS_TOGETHER
         user_vectors = functional.pad(user_vectors, (0, 0, 0, missing)) if missing else user_vectors
-        if not len(self._memory):
-            self._memory = user_vectors.new_empty(self.n_users * _TILE_ITEMS)
+        if not len(self._memory):  # the first are as many as any others
+            self._memory = user_vectors.new_empty(len(user_vectors) * min(_TILE_ITEMS, self._model.n_items))
         for first in range(0, self._model.n_items, _TILE_ITEMS):
             tile = slice(first, first + _TILE_ITEMS)
             vectors, bias = item_vectors[tile], None if item_bias is None else item_bias[tile]

@@ -43,6 +43,7 @@ class GradientFitting(Fitting):
     """A training in progress: an epoch has each interaction once, with new negatives."""
 
     forgets = True
+    anew_per_refresh = 6
 
     def __init__(
         self,
@@ -274,7 +275,8 @@ def rehearsal(fresh: NDArray[np.bool_], seed: int, epoch: int) -> NDArray[np.int
     """
     new, old = np.flatnonzero(fresh), np.flatnonzero(~fresh)
     times = max(1, min(MOST_OFTEN, len(fresh) // (2 * len(new))))
-    some = np.random.default_rng([seed, epoch, 0xF2E5]).choice(old, len(fresh) - times * len(new), replace=False)
+    rng, n_old = np.random.default_rng([seed, epoch, 0xF2E5]), len(fresh) - times * len(new)
+    some = rng.choice(old, n_old, replace=False, shuffle=False)  # the sampler shuffles them
     return np.concatenate([np.tile(new, times), some])
 
 
