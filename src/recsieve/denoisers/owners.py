@@ -13,26 +13,26 @@ from recsieve.errors import ConfigError
 By = Literal["user", "item"]
 
 
-class Owners:
-    """The user or the item of each interaction, learned from the batches of an epoch; −1 where it was not seen yet."""
+def unknown_owners(n_interactions: int, by: By = "user") -> Tensor:
+    """The user or the item of each interaction, −1 as long as no batch has told it."""
+    if by not in ("user", "item"):
+        raise ConfigError(f"by is '{by}', but it says which losses are grouped: give 'user' or 'item'.")
+    return torch.full((n_interactions,), -1, dtype=torch.int64)
 
-    def __init__(self, n_interactions: int, by: By = "user") -> None:
-        if by not in ("user", "item"):
-            raise ConfigError(f"by is '{by}', but it says which losses are grouped: give 'user' or 'item'.")
-        self.codes, self._by = torch.full((n_interactions,), -1, dtype=torch.int64), by
 
-    def see(self, batch: LossBatch) -> None:
-        """Take a batch of training into account; one without ids is of validation, and teaches nothing."""
-        if batch.ids is not None:
-            owners, known = self.of(batch), batch.ids >= 0
-            self.codes[batch.ids[known]] = owners[known]
+def see_owners(owners: Tensor, batch: LossBatch, by: By = "user") -> None:
+    """Take a batch of training into account; one without ids is of validation, and teaches nothing."""
+    if batch.ids is not None:
+        known = batch.ids >= 0
+        owners[batch.ids[known]] = owners_of(batch, by)[known]
 
-    def of(self, batch: LossBatch) -> Tensor:
-        """The users or items of a batch."""
-        owners = batch.users if self._by == "user" else batch.items
-        if owners is None:
-            raise ConfigError(f"the batch has no {self._by}s: give `{self._by}s`.")
-        return owners.long()
+
+def owners_of(batch: LossBatch, by: By = "user") -> Tensor:
+    """The users or items of a batch."""
+    owners = batch.users if by == "user" else batch.items
+    if owners is None:
+        raise ConfigError(f"the batch has no {by}s: give `{by}s`.")
+    return owners.long()
 
 
 def mean_by(values: Tensor, owners: Tensor, n: int) -> Tensor:

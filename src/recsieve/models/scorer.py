@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -35,6 +35,12 @@ class Scorer(nn.Module, ABC):
 
     n_users: int
     n_items: int
+    title: str  # what messages call it: the name of its class, unless it says another
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "title" not in vars(cls):
+            cls.title = cls.__name__
 
     def prepare(self) -> Self:
         """Compute once what scoring reads again and again; called before a ranking, and after weights have changed."""
@@ -93,8 +99,3 @@ class Scorer(nn.Module, ABC):
     def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
         """A scorer with all that ranking for some users takes in this process, and what they are called in it."""
         return self, users
-
-    @property
-    def title(self) -> str:
-        """What messages call it."""
-        return type(self).__name__
