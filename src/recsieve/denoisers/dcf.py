@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from recsieve.denoisers.saved_memory import Remembering
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
+from recsieve.fidelity import Fidelity
 
 
 @dataclass
@@ -36,7 +37,7 @@ class DCF(Remembering):
 
     max_drop_rate: float = DropSchedule.max_drop_rate
     ramp_steps: int = DropSchedule.ramp_steps
-    fidelity: Literal["paper", "authors"] = "paper"
+    fidelity: Fidelity = "paper"
     bound: float = 1e-4
     bound_epochs: int = 10
     time_step: int = 3

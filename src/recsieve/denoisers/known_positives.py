@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from recsieve.denoisers.saved_memory import Remembering
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
+from recsieve.fidelity import Fidelity
 
 
 @dataclass
@@ -35,7 +36,7 @@ class FineTuning(Remembering):
 
     max_drop_rate: float = DropSchedule.max_drop_rate
     ramp_steps: int = DropSchedule.ramp_steps
-    fidelity: Literal["paper", "authors"] = "paper"
+    fidelity: Fidelity = "paper"
     phase_epochs: int = 10
     known: float = 1.0
     _: KW_ONLY

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recsieve.errors import ConfigError
+from recsieve.storage.tensor_file import Share
 
 SMALLEST = 1e-4  # of which the logarithm is taken
 
@@ -35,6 +36,7 @@ class Scorer(nn.Module, ABC):
 
     n_users: int
     n_items: int
+    is_whole = True  # whether all of it is in this process
     title: str  # what messages call it: the name of its class, unless it says another
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -95,6 +97,10 @@ class Scorer(nn.Module, ABC):
         The larger, the more it speaks for the item; what they leave of a score does not come from single items.
         """
         raise ConfigError(f"{self.title} cannot explain recommendations: use a run of another model, e.g. ease.")
+
+    def saved_weights(self) -> dict[str, Tensor | Share]:
+        """What a run keeps of it, of which a rank may have some rows."""
+        return self.state_dict()
 
     def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
         """A scorer with all that ranking for some users takes in this process, and what they are called in it."""
