@@ -17,7 +17,7 @@ from recsieve.settings import Settings
 from recsieve.storage.run_folder import RunFolder
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.methods import METHODS, Hyperparameters, Setting
+from research.paper.methods import METHODS
 
 OWN_LOSS, NDCG = "own-loss", "ndcg@20"  # as result files call them
 SELECTIONS = (OWN_LOSS, NDCG)
@@ -95,7 +95,7 @@ class RunSpec:
 def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:
     """A run with the settings behind the published cell, or those of the preset for other data."""
     chosen = published.preset(data.preset, model)
-    hyperparameters: Hyperparameters = METHODS[method].hyperparameters(Setting(data, chosen, options.epochs))
+    hyperparameters = METHODS[method].hyperparameters(data, chosen, options.epochs)
     authors = options.fidelity == "authors" and data.is_papers
     every = published.validation_steps(data.preset) if authors else data.steps_per_epoch
     run = RunSpec(

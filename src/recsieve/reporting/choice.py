@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recsieve.display import counted
 from recsieve.experiments.wording import percent
 
 HEADER = ("candidate", "score", "change", "±", "p", "")
@@ -28,7 +29,7 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
     """What was tried and chosen, why, and what denoising is worth, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
     lines = [
-        f"auto fitted {_models(choice['tried'])} ({choice['planned']} plain models planned) and chose "
+        f"auto fitted {counted(choice['tried'], 'model')} ({choice['planned']} plain models planned) and chose "
         f"{chosen['name']}: {choice['reason']}",
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
         + (f"; popularity has {choice['popularity']:.4f}." if choice["popularity"] is not None else "."),
@@ -37,10 +38,6 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
         f"To train the best plain model: {plain_command(plain['candidate'])}",
     ]
     return lines
-
-
-def _models(count: int) -> str:
-    return "1 model" if count == 1 else f"{count} models"
 
 
 TERMS = {
