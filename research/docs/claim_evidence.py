@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from research.docs.findings import read_results
 from research.docs.paper_results import ROOT, entries, models_in
 from research.paper.reports.report import SELECTIONS, metric_name, model_name, percent
-from research.paper.reports.table1 import clean_change
+from research.paper.reports.table1 import clean_change, steps_told
 from research.paper.reports.verdicts import both_selections, judged, p_value
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "not decidable here"
@@ -42,13 +42,12 @@ def clean_training() -> list[Finding]:
     for entry in entries("table1"):
         verdicts = [judged(entry["models"], by) for by in SELECTIONS]
         for model, *tested in zip(entry["models"], *verdicts, strict=True):
-            steps = "equal steps" if "steps" in model else "equal epochs, so clean training has fewer steps"
             changes = [clean_change(model, by) for by in SELECTIONS]
             numbers = " and ".join(
                 f"NDCG@20 {percent(change)} by {title}"
                 for change, title in zip(changes, SELECTIONS.values(), strict=True)
             )
-            found.append(_of_table(entry, model["model"], f"Table 1, {steps}: {numbers}", tested))
+            found.append(_of_table(entry, model["model"], f"Table 1, {steps_told(model)}: {numbers}", tested))
     return found
 
 

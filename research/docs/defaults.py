@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from recsieve.files import write_text
@@ -36,12 +37,13 @@ def defaults_page(results: Mapping[str, Mapping[str, Any]]) -> str:
         f"Command: `{first['command']}`.",
     ]
     for model, rules in first["scores"].items():
-        shares = {words: [_share(result["scores"][model], words) for result in results.values()] for words in rules}
+        scores = [result["scores"][model] for result in results.values()]
+        shares = {words: [of_data[words] / max(of_data.values()) for of_data in scores] for words in rules}
         best = max(shares, key=lambda words: sum(shares[words]))
         default = DEFAULTS[model]
         says = "It has the best mean." if best == default else f"The rule with the best mean is: {best}."
         rows = [
-            [f"**{words}**" if words == default else words, *(f"{share:.3f}" for share in of), f"{_mean(of):.3f}"]
+            [f"**{words}**" if words == default else words, *(f"{share:.3f}" for share in of), f"{mean(of):.3f}"]
             for words, of in shares.items()
         ]
         parts += [
@@ -50,14 +52,6 @@ def defaults_page(results: Mapping[str, Mapping[str, Any]]) -> str:
             table(["rule", *results, "mean"], rows),
         ]
     return "\n\n".join(parts) + "\n"
-
-
-def _share(scores: Mapping[str, float], words: str) -> float:
-    return scores[words] / max(scores.values())
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,9 @@ def _cautions(results: Results) -> list[str]:
     oracle = {(name, row["model"]): _gain(row) for name, _, row in _natural(results) if row["role"] == "oracle"}
     beyond, uneven = [], []
     for name, _, row in _natural(results):
+        judged = row.get("against_baseline", {}).get("verdict")
         what, known, epoch = f"{row['strategy']}, {row['model']} on {name}", (name, row["model"]), row["epoch_selected"]
-        if row["role"] == "strategy" and known in oracle and _gain(row) > oracle[known] and _is_better(row):
+        if row["role"] == "strategy" and known in oracle and _gain(row) > oracle[known] and judged == "better":
             beyond.append(f"{what} ({percent(_gain(row))}, clean training {percent(oracle[known])})")
         if row["role"] in ("baseline", "strategy") and epoch["sd"] > epoch["mean"]:
             uneven.append(f"{what} ({epoch['mean']:.0f} ± {epoch['sd']:.0f})")
@@ -127,10 +128,6 @@ def _cautions(results: Results) -> list[str]:
 
 def _gain(row: Row) -> float:
     return float(row["against_baseline"]["relative"])
-
-
-def _is_better(row: Row) -> bool:
-    return bool(row["against_baseline"]["verdict"] == "better")
 
 
 def outcome(row: Row) -> str:

@@ -268,10 +268,13 @@ def ml100k() -> str:
     """The section on ml-100k."""
     result = json.loads((RESULTS / "ml-100k.json").read_text(encoding="utf-8"))
     rows = [
-        [f"{NAMES[cell['model']]} {NAMES[cell['strategy']]}"]
-        + [
-            f"{cell['ours'][m]:.4f} ± {cell['deviation'][m]:.4f}{_in_brackets(cell['published'].get(m))}"
-            for m in METRICS
+        [
+            f"{NAMES[cell['model']]} {NAMES[cell['strategy']]}",
+            *(
+                f"{cell['ours'][m]:.4f} ± {cell['deviation'][m]:.4f}"
+                + (f" ({cell['published'][m]:.4f})" if m in cell["published"] else "")
+                for m in METRICS
+            ),
         ]
         for cell in result["cells"]
     ]
@@ -285,21 +288,13 @@ def _longer(cells: list[dict[str, Any]]) -> str:
     """Why LightGCN has more epochs, and what comes of as many as the others have."""
     shorter = json.loads((RESULTS / "ml-100k-50-epochs.json").read_text(encoding="utf-8"))
     ours = [cell for cell in cells if cell["model"] == "lightgcn"]
-    chosen = "; ".join(f"{NAMES[cell['strategy']]} {_selected(cell)}" for cell in ours)
+    chosen = "; ".join(f"{NAMES[cell['strategy']]} {', '.join(map(str, cell['selected_epochs']))}" for cell in ours)
     after = ", ".join(f"{NAMES[cell['strategy']]} {cell['ours']['recall@20']:.4f}" for cell in shorter["cells"])
     last = sum(epoch == shorter["cells"][0]["epochs"] for cell in shorter["cells"] for epoch in cell["selected_epochs"])
     runs = sum(len(cell["selected_epochs"]) for cell in shorter["cells"])
     return LIGHTGCN.format(
         after=after, last=last, runs=runs, command=shorter["command"], epochs=ours[0]["epochs"], chosen=chosen
     )
-
-
-def _selected(cell: dict[str, Any]) -> str:
-    return ", ".join(map(str, cell["selected_epochs"]))
-
-
-def _in_brackets(value: float | None) -> str:
-    return "" if value is None else f" ({value:.4f})"
 
 
 def _whole_runs(cells: list[dict[str, Any]]) -> str:

@@ -23,14 +23,11 @@ def merged(name: str) -> dict[str, Any] | None:
             known = entries.setdefault(entry["data"]["name"], {"data": entry["data"]})
             for key, value in entry.items():
                 rows = isinstance(value, list) and key != "metrics"
-                known[key] = known.get(key, []) + [_noted(row, result["options"]) for row in value] if rows else value
+                # A row says of how many seeds it is: files that are put together may differ in that.
+                noted = [{"seeds": result["options"]["seeds"], **row} for row in value] if rows else []
+                known[key] = known.get(key, []) + noted if rows else value
     ordered = sorted(entries.values(), key=lambda entry: place(entry["data"]["name"]))
     return {**found[0], "data_sets": ordered, "commands": [result["command"] for result in found]}
-
-
-def _noted(row: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """A row with how many seeds it is of: files that are put together may differ in that."""
-    return {"seeds": options["seeds"], **row}
 
 
 def place(name: str) -> int:

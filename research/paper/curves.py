@@ -16,11 +16,9 @@ from research.paper.data_sets import DataSet
 from research.paper.runs import (
     PROBES,
     VALIDATIONS,
-    Options,
     Record,
-    Records,
     RunSpec,
-    grid,
+    Study,
     mean_over_seeds,
     thinned,
 )
@@ -37,16 +35,16 @@ class Curves:
     methods: tuple[str, ...]
     shown: Callable[[DataSet, list[Record]], dict[str, Any]]
 
-    def runs(self, data: DataSet, options: Options, records: Records) -> list[RunSpec]:
-        return grid(data, options, self.models, self.methods)
+    def runs(self, study: Study) -> list[RunSpec]:
+        return study.grid(self.models, self.methods)
 
-    def collect(self, data: DataSet, options: Options, records: Records) -> dict[str, Any]:
+    def collect(self, study: Study) -> dict[str, Any]:
         several = len(self.methods) > 1
         rows = [
             {"model": model}
             | ({"method": method} if several else {})
-            | self.shown(data, records.seeds(data, options, model, method))
-            for model in options.models or self.models
+            | self.shown(study.data, study.ended(model, method))
+            for model in study.models(self.models)
             for method in self.methods
         ]
         return {"panels" if several else "models": rows}

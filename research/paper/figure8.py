@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from recsieve.experiments.conclusions import spread
 from research.paper import published
-from research.paper.data_sets import DataSet
-from research.paper.runs import SELECTIONS, Options, Records, RunSpec, spec
-from research.paper.table3 import metrics
+from research.paper.runs import SELECTIONS, RunSpec, Study
+from research.paper.table3 import means_on_test, metrics
 
 MODELS = ("gmf",)
 # The hyperparameter, the method it belongs to, the values tried, and what it is called.
@@ -19,55 +17,41 @@ HYPERPARAMETERS: dict[str, tuple[str, tuple[float, ...], str]] = {
 }
 
 
-def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
-    plain = [spec(data, options, model, "CE", seed) for seed in range(options.seeds) for model in models(options)]
+def runs(study: Study) -> list[RunSpec]:
     varied = [
         run
-        for model in models(options)
+        for model in study.models(MODELS)
         for hyperparameter, (_, values, _) in HYPERPARAMETERS.items()
         for value in values
-        for run in varied_runs(data, options, model, hyperparameter, value)
+        for run in varied_runs(study, model, hyperparameter, value)
     ]
-    return plain + varied
+    return study.grid(MODELS, ("CE",)) + varied
 
 
-def models(options: Options) -> tuple[str, ...]:
-    return options.models or MODELS
-
-
-def varied_runs(data: DataSet, options: Options, model: str, hyperparameter: str, value: float) -> list[RunSpec]:
+def varied_runs(study: Study, model: str, hyperparameter: str, value: float) -> list[RunSpec]:
     """The runs with one hyperparameter at another value, one for each seed."""
-    given = data.ramp(int(value), options.epochs) if hyperparameter == "ramp_steps" else value
-    return [
-        spec(data, options, model, HYPERPARAMETERS[hyperparameter][0], s).with_hyperparameters(
-            **{hyperparameter: given}
-        )
-        for s in range(options.seeds)
-    ]
+    ramp = hyperparameter == "ramp_steps"
+    given = {hyperparameter: study.data.ramp(int(value), study.options.epochs) if ramp else value}
+    usual = study.seeds(model, HYPERPARAMETERS[hyperparameter][0])
+    return [run.with_hyperparameters(**given) for run in usual]
 
 
-def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:
+def collect(study: Study) -> dict[str, Any]:
     """Metrics against each hyperparameter, and those of plain CE."""
-    rows = []
-    for model in models(options):
-        for hyperparameter, (method, values, symbol) in HYPERPARAMETERS.items():
-            for value in values:
-                varied = varied_runs(data, options, model, hyperparameter, value)
-                row = {"model": model, "method": method, "hyperparameter": symbol, "value": value}
-                rows += [row | measured for measured in _measure(data, records, varied)]
+    rows = [
+        {"model": model, "method": method, "hyperparameter": symbol, "value": value, **measured}
+        for model in study.models(MODELS)
+        for hyperparameter, (method, values, symbol) in HYPERPARAMETERS.items()
+        for value in values
+        for measured in _measure(study, varied_runs(study, model, hyperparameter, value))
+    ]
     plain = [
         {"model": model, **measured}
-        for model in models(options)
-        for measured in _measure(data, records, [spec(data, options, model, "CE", s) for s in range(options.seeds)])
+        for model in study.models(MODELS)
+        for measured in _measure(study, study.seeds(model, "CE"))
     ]
-    return {"metrics": metrics(data), "rows": rows, "plain": plain}
+    return {"metrics": metrics(study.data), "rows": rows, "plain": plain}
 
 
-def _measure(data: DataSet, records: Records, varied: list[RunSpec]) -> list[dict[str, Any]]:
-    return [
-        {
-            "select_by": select_by,
-            **{metric: spread(records[run].test(select_by)[metric] for run in varied) for metric in metrics(data)},
-        }
-        for select_by in SELECTIONS
-    ]
+def _measure(study: Study, runs: list[RunSpec]) -> list[dict[str, Any]]:
+    return [{"select_by": select_by, **means_on_test(study, runs, select_by)} for select_by in SELECTIONS]

@@ -14,41 +14,26 @@ from research.paper.published import Preset
 Hyperparameters = dict[str, int | float | str]
 
 
-def _as_it_is(split: Split) -> Split:
-    return split
+@dataclass(frozen=True)
+class Method:
+    """A way to train; `settings` are those of a training beside model, denoiser and its hyperparameters.
+
+    Hyperparameters follow from the data, the settings behind the published cell, and the number of epochs.
+    """
+
+    denoiser: str = "keep-all"
+    hyperparameters: Callable[[DataSet, Preset, int], Hyperparameters] = lambda data, preset, epochs: {}
+    prepare: Callable[[Split], Split] = lambda split: split
+    settings: Callable[[str], dict[str, Any]] = lambda model: {"model": model}
+
+
+def _truncation(data: DataSet, preset: Preset, epochs: int) -> Hyperparameters:
+    return {"max_drop_rate": preset.max_drop_rate, "ramp_steps": data.ramp(preset.ramp_steps, epochs)}
 
 
 def _without_false_positives(split: Split) -> Split:
     """Clean training: known false positives are not trained on; validation keeps them, as in the paper."""
     return replace(split, train=split.train.take(~split.train.is_false_positive))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What the hyperparameters of a method follow from."""
-
-    data: DataSet
-    preset: Preset
-    epochs: int
-
-
-def _no_hyperparameters(setting: Setting) -> Hyperparameters:
-    return {}
-
-
-def _truncation(setting: Setting) -> Hyperparameters:
-    return {
-        "max_drop_rate": setting.preset.max_drop_rate,
-        "ramp_steps": setting.data.ramp(setting.preset.ramp_steps, setting.epochs),
-    }
-
-
-def _reweighting(setting: Setting) -> Hyperparameters:
-    return {"beta": setting.preset.beta}
-
-
-def _relabelling(setting: Setting) -> Hyperparameters:
-    return {"false_positive_weight": 1.0}
 
 
 def _multi_task(model: str) -> dict[str, Any]:
@@ -57,21 +42,11 @@ def _multi_task(model: str) -> dict[str, Any]:
     return {"model": "nmtr"}
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to train; `settings` are those of a training beside model, denoiser and its hyperparameters."""
-
-    denoiser: str = "keep-all"
-    hyperparameters: Callable[[Setting], Hyperparameters] = _no_hyperparameters
-    prepare: Callable[[Split], Split] = _as_it_is
-    settings: Callable[[str], dict[str, Any]] = lambda model: {"model": model}
-
-
 METHODS: dict[str, Method] = {
     "CE": Method(),
     "T-CE": Method("truncated", _truncation),
-    "R-CE": Method("reweighted", _reweighting),
+    "R-CE": Method("reweighted", lambda data, preset, epochs: {"beta": preset.beta}),
     "clean": Method(prepare=_without_false_positives),
     "NMTR": Method(settings=_multi_task),
-    "NR": Method("negative-feedback", _relabelling),
+    "NR": Method("negative-feedback", lambda data, preset, epochs: {"false_positive_weight": 1.0}),
 }

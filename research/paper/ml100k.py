@@ -93,12 +93,9 @@ def add_cells(result: Path, command: str, cells: list[dict[str, Any]]) -> None:
     """Write cells to a file, in the place of their like; those of other models stay as they are."""
     known = json.loads(result.read_text(encoding="utf-8"))["cells"] if result.exists() else []
     new = {cell["model"] for cell in cells}
-    ordered = sorted([*(cell for cell in known if cell["model"] not in new), *cells], key=_place)
+    every = [*(cell for cell in known if cell["model"] not in new), *cells]
+    ordered = sorted(every, key=lambda cell: list(PUBLISHED).index(cell["model"]))
     write_text(result, json.dumps({"command": command, "cells": ordered}, indent=1) + "\n")
-
-
-def _place(cell: dict[str, Any]) -> int:
-    return list(PUBLISHED).index(cell["model"])
 
 
 def read_protocol_split(folder: Path) -> Split:

@@ -17,7 +17,7 @@ from recsieve.files import write_text
 from research.paper import TITLES, curves, figure6, figure8, table1, table3, table4, untrained
 from research.paper.data_sets import DataSet
 from research.paper.estimate import estimate
-from research.paper.runs import Options, Records, RunSpec
+from research.paper.runs import Options, RunSpec, Study
 from research.paper.store import Store, data_facts
 
 FORMAT = 1
@@ -27,10 +27,10 @@ ASK_FOR_NOISE = ("table1", "figure3", "figure7", "figure9", "phenomenon")  # whi
 class Result(Protocol):
     """What is asked of a result."""
 
-    def runs(self, data: DataSet, options: Options, records: Records) -> list[RunSpec]:
+    def runs(self, study: Study) -> list[RunSpec]:
         """The runs that it needs on a data set; those that depend on others once these have ended."""
 
-    def collect(self, data: DataSet, options: Options, records: Records) -> dict[str, Any]:
+    def collect(self, study: Study) -> dict[str, Any]:
         """What it shows of a data set, in a form that JSON can hold."""
 
 
@@ -66,7 +66,8 @@ def reproduce_result(
     _check(name, data_sets)
     for data in data_sets:
         store.add_data(data)
-    _train(result, data_sets, options, store, workers or cores(), announce, progress)
+    studies = [store.study(data, options) for data in data_sets]
+    _train(result, studies, store, workers or cores(), announce, progress)
     found = {
         **(untrained.reweighting() if name == "figure5" else {}),  # the only one that follows from a formula alone
         "format": FORMAT,
@@ -77,9 +78,7 @@ def reproduce_result(
         "options": asdict(options),
         "machine": machine(),
         "versions": versions(),
-        "data_sets": [
-            {"data": data_facts(data), **result.collect(data, options, store.records(data))} for data in data_sets
-        ],
+        "data_sets": [{"data": data_facts(study.data), **result.collect(study)} for study in studies],
     }
     found = rounded(found)
     write_text(out / f"{name}.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -88,8 +87,7 @@ def reproduce_result(
 
 def _train(
     result: Result,
-    data_sets: Sequence[DataSet],
-    options: Options,
+    studies: Sequence[Study],
     store: Store,
     workers: int,
     announce: Callable[[str], None],
@@ -98,8 +96,7 @@ def _train(
     """Train until nothing is missing: a sweep asks for more once its grid is trained."""
     trained = False
     while True:
-        wanted = [(data, result.runs(data, options, store.records(data))) for data in data_sets]
-        tasks = [task for data, runs in wanted for task in store.tasks(data, runs)]
+        tasks = [task for study in studies for task in store.tasks(study, result.runs(study))]
         todo = [task for task in tasks if not task.finished]
         if not todo:
             if tasks and not trained:

@@ -17,7 +17,7 @@ from recsieve.settings import Settings
 from recsieve.storage.run_folder import RunFolder
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.methods import METHODS, Hyperparameters, Setting
+from research.paper.methods import METHODS
 
 OWN_LOSS, NDCG = "own-loss", "ndcg@20"  # as result files call them
 SELECTIONS = (OWN_LOSS, NDCG)
@@ -95,7 +95,7 @@ class RunSpec:
 def spec(data: DataSet, options: Options, model: str, method: str, seed: int) -> RunSpec:
     """A run with the settings behind the published cell, or those of the preset for other data."""
     chosen = published.preset(data.preset, model)
-    hyperparameters: Hyperparameters = METHODS[method].hyperparameters(Setting(data, chosen, options.epochs))
+    hyperparameters = METHODS[method].hyperparameters(data, chosen, options.epochs)
     authors = options.fidelity == "authors" and data.is_papers
     every = published.validation_steps(data.preset) if authors else data.steps_per_epoch
     run = RunSpec(
@@ -109,16 +109,6 @@ def _as_many_steps(run: RunSpec, data: DataSet) -> RunSpec:
     steps, train = run.epochs * data.steps_per_epoch, data.split.train
     own_steps = data.steps_of(len(train) - int(train.is_false_positive.sum()))
     return replace(run, epochs=-(-steps // max(own_steps, 1)), steps=steps)
-
-
-def grid(data: DataSet, options: Options, models: Sequence[str], methods: Sequence[str]) -> list[RunSpec]:
-    """Every model with every method and seed, seed by seed, so that what is finished early is balanced."""
-    return [
-        spec(data, options, model, method, seed)
-        for seed in range(options.seeds)
-        for model in options.models or models
-        for method in methods
-    ]
 
 
 @dataclass(frozen=True)
@@ -147,24 +137,43 @@ class Record:
         return self.folder.read_frame(self.folder.path / name)
 
 
-class Records:
-    """The runs of a data set that have ended, looked up by what they are."""
+@dataclass(frozen=True)
+class Study:
+    """A result on a data set: what was asked for, and the runs that have ended, looked up by what they are."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    data: DataSet
+    options: Options
+    folder: Path
 
-    def folder(self, run: RunSpec) -> Path:
-        return self._folder / run.name
+    def models(self, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """The models that were asked for, or those of the paper's table or figure."""
+        return self.options.models or usual
+
+    def grid(self, models: tuple[str, ...], methods: Sequence[str]) -> list[RunSpec]:
+        """Every model with every method and seed, seed by seed, so that what is finished early is balanced."""
+        return [
+            spec(self.data, self.options, model, method, seed)
+            for seed in range(self.options.seeds)
+            for model in self.models(models)
+            for method in methods
+        ]
+
+    def seeds(self, model: str, method: str) -> list[RunSpec]:
+        """The runs of a cell, one for each seed."""
+        return [spec(self.data, self.options, model, method, seed) for seed in range(self.options.seeds)]
+
+    def ended(self, model: str, method: str) -> list[Record]:
+        """The same, once they have ended."""
+        return [self[run] for run in self.seeds(model, method)]
+
+    def path(self, run: RunSpec) -> Path:
+        return self.folder / run.name
 
     def finished(self, run: RunSpec) -> bool:
-        return RunFolder(self.folder(run)).finished
+        return RunFolder(self.path(run)).finished
 
     def __getitem__(self, run: RunSpec) -> Record:
-        return Record(run, RunFolder(self.folder(run)))
-
-    def seeds(self, data: DataSet, options: Options, model: str, method: str) -> list[Record]:
-        """The runs of a cell, one for each seed."""
-        return [self[spec(data, options, model, method, seed)] for seed in range(options.seeds)]
+        return Record(run, RunFolder(self.path(run)))
 
 
 def mean_over_seeds(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from recsieve.experiments.pool import Reporter, cached_split
 from recsieve.experiments.study import keep_split
 from recsieve.storage.run_folder import RunFolder
 from research.paper.data_sets import DataSet
-from research.paper.runs import Records, RunSpec
+from research.paper.runs import Options, RunSpec, Study
 from research.paper.training import train_run
 
 
@@ -43,17 +43,16 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def records(self, data: DataSet) -> Records:
-        return Records(self._of(data) / "runs")
+    def study(self, data: DataSet, options: Options) -> Study:
+        return Study(data, options, self._of(data) / "runs")
 
     def add_data(self, data: DataSet) -> None:
         """Write the split for the processes that train; refuse other data under the same name."""
         keep_split(self._of(data) / "data", data.split)
 
-    def tasks(self, data: DataSet, runs: Iterable[RunSpec]) -> list[RunTask]:
+    def tasks(self, study: Study, runs: Iterable[RunSpec]) -> list[RunTask]:
         """The runs as tasks, each once."""
-        records = self.records(data)
-        return [RunTask(run, self._of(data) / "data", records.folder(run)) for run in dict.fromkeys(runs)]
+        return [RunTask(run, self._of(study.data) / "data", study.path(run)) for run in dict.fromkeys(runs)]
 
     def _of(self, data: DataSet) -> Path:
         return self._folder / re.sub(r"[^\w.-]+", "_", data.name)

@@ -6,8 +6,7 @@ from typing import Any
 
 from recsieve.experiments.conclusions import spread
 from research.paper import published
-from research.paper.data_sets import DataSet
-from research.paper.runs import SELECTIONS, Options, Records, RunSpec, grid, spec
+from research.paper.runs import SELECTIONS, RunSpec, Study
 from research.paper.verdicts import tested
 
 METRICS = ("recall@20", "ndcg@20")
@@ -15,30 +14,28 @@ METHODS = ("clean", "CE")
 MODELS = ("neumf",)
 
 
-def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
-    return grid(data, options, MODELS, METHODS)
+def runs(study: Study) -> list[RunSpec]:
+    return study.grid(MODELS, METHODS)
 
 
-def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:
+def collect(study: Study) -> dict[str, Any]:
     """Both trainings of each model, and the relative drop under each way to select."""
-    return {"models": [_model(data, options, records, model) for model in options.models or MODELS]}
+    return {"models": [_model(study, model) for model in study.models(MODELS)]}
 
 
-def _model(data: DataSet, options: Options, records: Records, model: str) -> dict[str, Any]:
+def _model(study: Study, model: str) -> dict[str, Any]:
+    data, options = study.data, study.options
     rows: dict[str, Any] = {"model": model, "epochs": options.epochs, "ours": {}}
     for select_by in SELECTIONS:
         cells = {
             method: {
-                metric: spread(record.test(select_by)[metric] for record in records.seeds(data, options, model, method))
-                for metric in METRICS
+                metric: spread(run.test(select_by)[metric] for run in study.ended(model, method)) for metric in METRICS
             }
             for method in METHODS
         }
         rows["ours"][select_by] = {**cells, "drop": {metric: drop(cells, metric) for metric in METRICS}}
-    normal, clean = (
-        [spec(data, options, model, method, s) for s in range(options.seeds)] for method in ("CE", "clean")
-    )
-    rows["tested"] = tested(records, normal, clean, "ndcg@20")
+    normal, clean = (study.seeds(model, method) for method in ("CE", "clean"))
+    rows["tested"] = tested(study, normal, clean, "ndcg@20")
     rows["steps"] = {"clean": clean[0].steps, "CE": options.epochs * data.steps_per_epoch}
     if data.is_papers and model == "neumf" and data.name in published.TABLE1:
         rows["published"] = {

@@ -6,11 +6,9 @@ from typing import Any
 
 from recsieve.errors import ConfigError
 from research.paper import published
-from research.paper.data_sets import DataSet
 from research.paper.methods import Hyperparameters
-from research.paper.runs import Options, Records, RunSpec, spec
-from research.paper.table3 import improvement, judged_by, measured, metrics
-from research.paper.verdicts import tested
+from research.paper.runs import RunSpec, Study
+from research.paper.table3 import improvement, measured, metrics
 
 MODEL = "gmf"
 # The paper does not say how much a false positive weighs in NR: as much as a true one, and a tenth.
@@ -20,44 +18,47 @@ ROWS: dict[str, tuple[str, Hyperparameters]] = {
 }
 
 
-def runs(data: DataSet, options: Options, records: Records) -> list[RunSpec]:
+def runs(study: Study) -> list[RunSpec]:
     """The runs of every row, seed by seed."""
+    options, data = study.options, study.data
     if options.models not in ((), (MODEL,)):
         raise ConfigError(
             f"Table 4 is about {MODEL} alone, but the models are {', '.join(options.models)}: leave them out."
         )
     if not data.split.train.has_flags:
         raise ConfigError(f"{data.name} does not say what was regretted, which NMTR and NR learn from: give a rule.")
-    return [_run(data, options, row, seed) for seed in range(options.seeds) for row in ROWS]
+    return [run for of_seed in zip(*_rows(study).values(), strict=True) for run in of_seed]
 
 
-def _run(data: DataSet, options: Options, row: str, seed: int) -> RunSpec:
-    method, hyperparameters = ROWS[row]
-    return spec(data, options, MODEL, method, seed).with_hyperparameters(**hyperparameters)
-
-
-def collect(data: DataSet, options: Options, records: Records) -> dict[str, Any]:
-    """Every row under each way to select, with the improvement over CE, beside what was published."""
-    seeds = {row: [_run(data, options, row, seed) for seed in range(options.seeds)] for row in ROWS}
+def _rows(study: Study) -> dict[str, list[RunSpec]]:
+    """The runs of each row, one for each seed."""
     return {
-        "metrics": metrics(data),
-        "cells": [_cell(data, records, row, seeds[row]) for row in ROWS],
+        row: [run.with_hyperparameters(**hyperparameters) for run in study.seeds(MODEL, method)]
+        for row, (method, hyperparameters) in ROWS.items()
+    }
+
+
+def collect(study: Study) -> dict[str, Any]:
+    """Every row under each way to select, with the improvement over CE, beside what was published."""
+    rows = _rows(study)
+    return {
+        "metrics": metrics(study.data),
+        "cells": [_cell(study, row, runs) for row, runs in rows.items()],
         "improvement": [
             {
                 "model": MODEL,
                 "method": row,
-                "ours": improvement(data, records, seeds["CE"], seeds[row]),
-                "tested": tested(records, seeds["CE"], seeds[row], judged_by(data)),
+                **improvement(study, rows["CE"], runs),
                 "published": published.improvement(published.TABLE4, ROWS[row][0]),
             }
-            for row in ROWS
+            for row, runs in rows.items()
             if row != "CE"
         ],
     }
 
 
-def _cell(data: DataSet, records: Records, row: str, runs: list[RunSpec]) -> dict[str, Any]:
-    cell = {"model": MODEL, "method": row, **measured(data, records, runs)}
-    if data.is_papers and data.preset == published.TABLE4_DATA:
-        cell["published"] = dict(zip(metrics(data), published.TABLE4[ROWS[row][0]], strict=True))
+def _cell(study: Study, row: str, runs: list[RunSpec]) -> dict[str, Any]:
+    cell = {"model": MODEL, "method": row, **measured(study, runs)}
+    if study.data.is_papers and study.data.preset == published.TABLE4_DATA:
+        cell["published"] = dict(zip(metrics(study.data), published.TABLE4[ROWS[row][0]], strict=True))
     return cell

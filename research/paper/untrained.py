@@ -12,7 +12,7 @@ import torch
 from recsieve.denoisers import LossBatch, Reweighted
 from research.paper import published
 from research.paper.data_sets import DataSet
-from research.paper.runs import Options, Records, RunSpec
+from research.paper.runs import RunSpec, Study
 
 BETAS = (0.0, 0.1, 0.2, 0.4, 1.0)
 POINTS = 100
@@ -24,11 +24,11 @@ class Untrained:
 
     shown: Callable[[DataSet], dict[str, Any]]
 
-    def runs(self, data: DataSet, options: Options, records: Records) -> list[RunSpec]:
+    def runs(self, study: Study) -> list[RunSpec]:
         return []
 
-    def collect(self, data: DataSet, options: Options, records: Records) -> dict[str, Any]:
-        return self.shown(data)
+    def collect(self, study: Study) -> dict[str, Any]:
+        return self.shown(study.data)
 
 
 def published_counts(data: DataSet) -> dict[str, Any]:

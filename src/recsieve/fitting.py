@@ -177,7 +177,8 @@ class Fitter:
         if self.resume and path is not None and path.exists():
             return Plan.read(path)
         models = settings.candidates if settings.model == AUTO else [settings.model]
-        changed = {name: value for name, value in settings if name in _TRAINING and value != _default(name)}
+        usual = Settings.model_fields
+        changed = {name: value for name, value in settings if name in _TRAINING and value != usual[name].default}
         budget = parse_duration(settings.budget)
         plan = make_plan(split.train, budget, settings.trials, models, changed, settings.model_options)
         if path is not None:
@@ -223,7 +224,3 @@ def _take_up(driver: Driver, checkpoint: Path, group: Communicator) -> None:
     state = load_checkpoint(checkpoint, group)
     with reading(checkpoint, "of this training", "start again in another folder"):
         driver.load_state_dict(state)
-
-
-def _default(name: str) -> Any:
-    return Settings.model_fields[name].default

@@ -39,7 +39,6 @@ from recsieve.settings import Engine, Settings
 from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event, InteractionMemory, Validated
-from recsieve.training.sharded import ShardedModel
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +188,7 @@ class Recommender(Displayed):
         ranking is again that of the model alone.
         """
         model, split = self._fitted()
-        if isinstance(model, ShardedModel):
+        if not model.is_whole:
             raise ConfigError("sharded tables cannot have an offset: save the run, and load it in one process.")
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None

@@ -21,7 +21,6 @@ from recsieve.preparation import make_learner
 from recsieve.settings import Settings
 from recsieve.storage.damage import reading
 from recsieve.storage.run_folder import RunFolder
-from recsieve.training.sharded import weights_to_keep
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +49,9 @@ def write_models(run: RunFolder, model: Scorer, served: Scorer, chosen: Chosen, 
         return
     if isinstance(model, Blend) and model.offset is not None:
         run.write_weights(model.offset.state_dict(), run.offset, group)
-    run.write_weights(weights_to_keep(without_offset(model)), group=group)
+    run.write_weights(without_offset(model).saved_weights(), group=group)
     if served is not model:
-        run.write_weights(weights_to_keep(without_offset(served)), run.final, group)
+        run.write_weights(without_offset(served).saved_weights(), run.final, group)
 
 
 def read_chosen(run: RunFolder, metrics: Mapping[str, Any]) -> Chosen:

@@ -65,7 +65,7 @@ def test_reweighting_by_owner_is_its_definition_written_out(by):
 def test_the_mean_power_over_interactions_is_beta():
     strategy = ReweightedByOwner(0.4, context=context())
     run(strategy, epochs(2))
-    powers = strategy.powers[strategy.owners.codes]
+    powers = strategy.powers[strategy.owners]
     assert float(powers.mean()) == pytest.approx(0.4)
     assert float(powers.std()) > 0
 

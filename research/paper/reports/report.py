@@ -105,6 +105,11 @@ def provenance(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def selections_of(result: Mapping[str, Any]) -> list[str]:
+    """The ways to select, that which was asked for first."""
+    return sorted(SELECTIONS, key=lambda select_by: select_by != result["options"]["select_by"])
+
+
 def model_name(model: str) -> str:
     return NAMES.get(model, model)
 

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from research.paper.published import TABLE1
-from research.paper.reports.report import NAMES, SELECTIONS, Report, Table, model_name, percent, plus_minus
+from research.paper.reports.report import (
+    NAMES,
+    SELECTIONS,
+    Report,
+    Table,
+    model_name,
+    percent,
+    plus_minus,
+    selections_of,
+)
 from research.paper.reports.verdicts import judged, told
 
 METRICS = ("recall@20", "ndcg@20")
@@ -16,27 +25,20 @@ ROWS = {"clean": "clean training", "CE": "normal training"}
 def report(result: Mapping[str, Any]) -> Report:
     found = [sentence for entry in result["data_sets"] for sentence in _sentences(entry)]
     tables = [
-        Table(f"Chosen by {title}", ("data", "training", "Recall@20", "NDCG@20"), _rows(result, select_by))
-        for select_by, title in _ordered(result["options"]["select_by"])
+        Table(f"Chosen by {SELECTIONS[by]}", ("data", "training", "Recall@20", "NDCG@20"), _rows(result, by))
+        for by in selections_of(result)
     ]
     return Report(found, [*tables, _published()])
 
 
-def _ordered(first: str) -> list[tuple[str, str]]:
-    return sorted(SELECTIONS.items(), key=lambda entry: entry[0] != first)
-
-
-def _models(result: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    return [(entry, model) for entry in result["data_sets"] for model in entry["models"]]
-
-
 def _rows(result: Mapping[str, Any], select_by: str) -> list[list[str]]:
     rows = []
-    for entry, model in _models(result):
-        name = f"{entry['data']['name']}, {model_name(model['model'])}, {model['epochs']} epochs"
-        ours = model["ours"][select_by]
-        rows += [[name, title, *(plus_minus(ours[method][m]) for m in METRICS)] for method, title in ROWS.items()]
-        rows.append([name, "#Drop", *(percent(ours["drop"][m], sign=False) for m in METRICS)])
+    for entry in result["data_sets"]:
+        for model in entry["models"]:
+            name = f"{entry['data']['name']}, {model_name(model['model'])}, {model['epochs']} epochs"
+            ours = model["ours"][select_by]
+            rows += [[name, title, *(plus_minus(ours[method][m]) for m in METRICS)] for method, title in ROWS.items()]
+            rows.append([name, "#Drop", *(percent(ours["drop"][m], sign=False) for m in METRICS)])
     return rows
 
 
@@ -52,7 +54,7 @@ def _published() -> Table:
 def _sentences(entry: Mapping[str, Any]) -> list[str]:
     verdicts = {by: judged(entry["models"], by) for by in SELECTIONS}
     return [
-        f"{entry['data']['name']}, {NAMES[model['model']]}, {_steps(model)}: clean training changes NDCG@20 by "
+        f"{entry['data']['name']}, {NAMES[model['model']]}, {steps_told(model)}: clean training changes NDCG@20 by "
         + " and ".join(
             f"{percent(clean_change(model, by))} by {title} ({told(verdicts[by][place])})"
             for by, title in SELECTIONS.items()
@@ -62,7 +64,8 @@ def _sentences(entry: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _steps(model: Mapping[str, Any]) -> str:
+def steps_told(model: Mapping[str, Any]) -> str:
+    """How long clean training was."""
     return "equal steps" if "steps" in model else "equal epochs, so clean training has fewer steps"
 
 

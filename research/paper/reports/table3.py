@@ -14,22 +14,21 @@ from research.paper.reports.report import (
     metric_name,
     percent,
     plus_minus,
+    selections_of,
 )
 from research.paper.reports.verdicts import both_selections, judged, told
 
 
 def report(result: Mapping[str, Any]) -> Report:
-    first = result["options"]["select_by"]
-    ordered = sorted(SELECTIONS, key=lambda select_by: select_by != first)
-    ours = [measured_table(entry, select_by) for select_by in ordered for entry in result["data_sets"]]
-    return Report(
-        [
-            sentence
-            for entry in result["data_sets"]
-            for sentence in improvement_sentences(entry, "over the paper's data")
-        ],
-        [*ours, *published_tables()],
-    )
+    found = [
+        sentence for entry in result["data_sets"] for sentence in improvement_sentences(entry, "over the paper's data")
+    ]
+    return Report(found, [*measured_tables(result), *published_tables()])
+
+
+def measured_tables(result: Mapping[str, Any]) -> list[Table]:
+    """The cells of each data set under each way to select."""
+    return [measured_table(entry, by) for by in selections_of(result) for entry in result["data_sets"]]
 
 
 def measured_table(entry: Mapping[str, Any], select_by: str) -> Table:

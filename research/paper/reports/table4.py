@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from research.paper.published import CUTOFFS, TABLE4, TABLE4_DATA
-from research.paper.reports.report import SELECTIONS, Report, Table, cell_name
-from research.paper.reports.table3 import improvement_sentences, measured_table
+from research.paper.reports.report import Report, Table, cell_name
+from research.paper.reports.table3 import improvement_sentences, measured_tables
 
 ABOUT = (
     "NMTR and NR are re-implementations, because the paper does not give their settings. NMTR predicts the click and, "
@@ -22,8 +22,6 @@ TOLD = ("NMTR", "NR")
 
 
 def report(result: Mapping[str, Any]) -> Report:
-    first = result["options"]["select_by"]
-    ordered = sorted(SELECTIONS, key=lambda select_by: select_by != first)
     return Report(
         [
             sentence
@@ -33,7 +31,7 @@ def report(result: Mapping[str, Any]) -> Report:
             )
             if row["method"].startswith(TOLD)  # the others are in Table 3
         ],
-        [*(measured_table(entry, select_by) for select_by in ordered for entry in result["data_sets"]), _published()],
+        [*measured_tables(result), _published()],
     )
 
 

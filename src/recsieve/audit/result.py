@@ -80,7 +80,20 @@ class Audit:
 
     def save(self, folder: Path | str) -> None:
         """Write the result files, audit.json last: if it exists, the others are complete."""
-        _write(self, Path(folder))
+        folder, data, flags = Path(folder), self.data, labels_of(self.data)
+        (folder / SUMMARY).unlink(missing_ok=True)
+        write_frame(self.table, folder / TABLE)
+        write_frame(self.shown, folder / SHOWN)
+        write_frame(_group_table("user", data.users, data.user_ids, self.scores, flags), folder / USERS)
+        write_frame(_group_table("item", data.items, data.item_ids, self.scores, flags), folder / ITEMS)
+        for name, table in self.checks.items():
+            write_frame(table, folder / CHECKS / f"{name}.parquet")
+        if self.pairs is None:
+            (folder / PAIRS).unlink(missing_ok=True)
+        else:
+            with replacing(folder / PAIRS) as temporary:
+                save_file(self.pairs.logits.arrays(), temporary)
+        write_text(folder / SUMMARY, json.dumps(self.summary, indent=2, ensure_ascii=False) + "\n")
 
     def export(
         self,
@@ -112,7 +125,28 @@ class Audit:
     @classmethod
     def load(cls, folder: Path | str) -> Audit:
         """Load an audit written by `save`."""
-        return _read(Path(folder))
+        folder = Path(folder)
+        if not (folder / SUMMARY).exists():
+            raise RunError(f"{folder} holds no {SUMMARY}: give the folder of a finished audit.")
+        with reading(folder, "an audit of recsieve", "run the audit again"):
+            summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+            table = pl.read_parquet(folder / TABLE, glob=False)
+            in_order = table.sort("row")
+            pairs = PairNoise(PairScores(**load_file(folder / PAIRS))) if (folder / PAIRS).exists() else None
+            return cls(
+                _interactions(in_order, folder),
+                table,
+                summary,
+                pl.read_parquet(folder / SHOWN, glob=False),
+                in_order["noise_score"].to_numpy(),
+                None if pairs is None else in_order["probability"].to_numpy(),
+                pairs,
+                {
+                    name: pl.read_parquet(folder / CHECKS / f"{name}.parquet", glob=False)
+                    for name, check in summary["checks"].items()
+                    if check["made"]
+                },
+            )
 
 
 def _check(name: str, value: float | None) -> float:
@@ -128,49 +162,6 @@ def check_folder(folder: Path) -> None:
     begun = any((folder / name).exists() for name in (SUMMARY, TABLE, TRAININGS))
     if is_begun(folder) and not begun:
         raise RunError(f"{folder} holds files that are not an audit of recsieve: give another folder with --out.")
-
-
-def _write(audit: Audit, folder: Path) -> None:
-    """Write the table, what is shown of it, all users and items, the probability of any pair, and the summary."""
-    data, flags = audit.data, labels_of(audit.data)
-    (folder / SUMMARY).unlink(missing_ok=True)
-    write_frame(audit.table, folder / TABLE)
-    write_frame(audit.shown, folder / SHOWN)
-    write_frame(_group_table("user", data.users, data.user_ids, audit.scores, flags), folder / USERS)
-    write_frame(_group_table("item", data.items, data.item_ids, audit.scores, flags), folder / ITEMS)
-    for name, table in audit.checks.items():
-        write_frame(table, folder / CHECKS / f"{name}.parquet")
-    if audit.pairs is None:
-        (folder / PAIRS).unlink(missing_ok=True)
-    else:
-        with replacing(folder / PAIRS) as temporary:
-            save_file(audit.pairs.logits.arrays(), temporary)
-    write_text(folder / SUMMARY, json.dumps(audit.summary, indent=2, ensure_ascii=False) + "\n")
-
-
-def _read(folder: Path) -> Audit:
-    """Read an audit back."""
-    if not (folder / SUMMARY).exists():
-        raise RunError(f"{folder} holds no {SUMMARY}: give the folder of a finished audit.")
-    with reading(folder, "an audit of recsieve", "run the audit again"):
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        table = pl.read_parquet(folder / TABLE, glob=False)
-        in_order = table.sort("row")
-        pairs = PairNoise(PairScores(**load_file(folder / PAIRS))) if (folder / PAIRS).exists() else None
-        return Audit(
-            _interactions(in_order, folder),
-            table,
-            summary,
-            pl.read_parquet(folder / SHOWN, glob=False),
-            in_order["noise_score"].to_numpy(),
-            None if pairs is None else in_order["probability"].to_numpy(),
-            pairs,
-            {
-                name: pl.read_parquet(folder / CHECKS / f"{name}.parquet", glob=False)
-                for name, check in summary["checks"].items()
-                if check["made"]
-            },
-        )
 
 
 def _group_table(

@@ -112,26 +112,20 @@ def setting_options(settings: type[BaseModel], *left_out: str) -> dict[str, Any]
 
 def _plain(annotation: Any) -> Any:
     """The type of an option: settings may also be None, and check their own limits."""
-    kinds = [kind for kind in get_args(annotation) if kind is not type(None)] if _optional(annotation) else [annotation]
+    choices = get_args(annotation)
+    kinds = [kind for kind in choices if kind is not type(None)] if type(None) in choices else [annotation]
     kind = get_args(kinds[0])[0] if get_origin(kinds[0]) is Annotated else kinds[0]
     return str if get_origin(kind) is list else kind
-
-
-def _optional(annotation: Any) -> bool:
-    return type(None) in get_args(annotation)
 
 
 def _option(name: str, field: Any) -> Any:
     switch = (f"--{name.replace('_', '-')}",) if field.annotation is bool else ()
     told = field.default is None or field.default is False or field.description.endswith("]")
-    shown = "" if told else f" [{_words(field.default)}]"
+    words = ",".join(field.default) if isinstance(field.default, list) else field.default
+    shown = "" if told else f" [{words}]"
     named = "NAME" if get_origin(field.annotation) is Literal else None  # the help lists what there is
     panel = CHOOSING if name in CHOICES else TRAINING
     return typer.Option(*switch, help=field.description + shown, metavar=named, rich_help_panel=panel)
-
-
-def _words(default: Any) -> str:
-    return ",".join(default) if isinstance(default, list) else str(default)
 
 
 def names(text: str) -> list[str]:

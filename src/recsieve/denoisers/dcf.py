@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from recsieve.denoisers.base import Context, LossBatch, NextEpoch
 from recsieve.denoisers.memory import EpochMemory
-from recsieve.denoisers.saved_memory import checked_memory
+from recsieve.denoisers.saved_memory import Remembering
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
-
-_TENSORS = ("sums", "seen", "kept", "means", "relabelled")
+from recsieve.fidelity import Fidelity
 
 
 @dataclass
-class DCF:
+class DCF(Remembering):
     """Drop the positives with the largest corrected losses at T-CE's rate, and relabel the worst (DCF, KDD 2024).
 
     A loss is damped: s = log(1 + ℓ + ℓ²/2). Positives are ranked by the mean of s over the epochs of the interaction,
@@ -34,11 +33,12 @@ class DCF:
     does not relabel.
     """
 
+    remembered: ClassVar[tuple[str, ...]] = ("epochs", "position", "sums", "seen", "kept", "means", "relabelled")
     search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "relabel_ratio": Range(0.01, 0.3)}
 
     max_drop_rate: float = DropSchedule.max_drop_rate
     ramp_steps: int = DropSchedule.ramp_steps
-    fidelity: Literal["paper", "authors"] = "paper"
+    fidelity: Fidelity = "paper"
     bound: float = 1e-4
     bound_epochs: int = 10
     time_step: int = 3
@@ -116,15 +116,8 @@ class DCF:
         labels, self.relabelled = (~self.relabelled).float(), torch.zeros_like(self.relabelled)
         return NextEpoch(labels=labels)
 
-    def state_dict(self) -> dict[str, Any]:
-        tensors = {name: getattr(self, name).clone() for name in _TENSORS}
-        return {"epochs": self.epochs, "position": self.position, **tensors}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        state = checked_memory(self.state_dict(), state, {"position": len(self.means) + 1})
-        self.epochs, self.position = state["epochs"], state["position"]
-        for name in _TENSORS:
-            setattr(self, name, state[name])
+    def limits(self) -> dict[str, int]:
+        return {"position": len(self.means) + 1}
 
 
 def damped(losses: Tensor) -> Tensor:

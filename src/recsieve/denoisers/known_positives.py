@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,14 +11,15 @@ from torch import Tensor
 from recsieve.denoisers.base import Context, LossBatch, NextEpoch
 from recsieve.denoisers.memory import EpochMemory
 from recsieve.denoisers.random_drop import mix
-from recsieve.denoisers.saved_memory import checked_memory
+from recsieve.denoisers.saved_memory import Remembering
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
+from recsieve.fidelity import Fidelity
 
 
 @dataclass
-class FineTuning:
+class FineTuning(Remembering):
     """Train on all interactions with T-CE, and after `phase_epochs` only on known true positives.
 
     This is from the journal version of the paper. With `max_drop_rate=0`, the first phase is plain training. `known` is
@@ -27,6 +28,7 @@ class FineTuning:
 
     uses_clean_labels: ClassVar[bool] = True
     known_first: ClassVar[bool] = False
+    remembered: ClassVar[tuple[str, ...]] = ("epochs", "step", "begun")
     search_space: ClassVar[SearchSpace] = {
         "drop_positives": Range(0.01, 0.5),
         "phase_epochs": Range(2, 30, whole=True),
@@ -34,7 +36,7 @@ class FineTuning:
 
     max_drop_rate: float = DropSchedule.max_drop_rate
     ramp_steps: int = DropSchedule.ramp_steps
-    fidelity: Literal["paper", "authors"] = "paper"
+    fidelity: Fidelity = "paper"
     phase_epochs: int = 10
     known: float = 1.0
     _: KW_ONLY
@@ -81,13 +83,6 @@ class FineTuning:
         if not len(found):
             raise ConfigError("no interaction is known to be a true positive: give a rule for false positives.")
         return found
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"epochs": self.epochs, "step": self.step, "begun": self.begun}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        state = checked_memory(self.state_dict(), state, {})
-        self.epochs, self.step, self.begun = (state[name] for name in ("epochs", "step", "begun"))
 
 
 @dataclass

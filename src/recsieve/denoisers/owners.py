@@ -13,26 +13,26 @@ from recsieve.errors import ConfigError
 By = Literal["user", "item"]
 
 
-class Owners:
+def unknown_owners(n_interactions: int, by: By = "user") -> Tensor:
     """The user or the item of each interaction, learned from the batches of an epoch; −1 if it was not seen yet."""
+    if by not in ("user", "item"):
+        raise ConfigError(f"by is '{by}', but it says which losses are grouped: give 'user' or 'item'.")
+    return torch.full((n_interactions,), -1, dtype=torch.int64)
 
-    def __init__(self, n_interactions: int, by: By = "user") -> None:
-        if by not in ("user", "item"):
-            raise ConfigError(f"by is '{by}', but it says which losses are grouped: give 'user' or 'item'.")
-        self.codes, self._by = torch.full((n_interactions,), -1, dtype=torch.int64), by
 
-    def see(self, batch: LossBatch) -> None:
-        """Learn from a training batch; a batch without ids is from validation and is ignored."""
-        if batch.ids is not None:
-            owners, known = self.of(batch), batch.ids >= 0
-            self.codes[batch.ids[known]] = owners[known]
+def see_owners(owners: Tensor, batch: LossBatch, by: By = "user") -> None:
+    """Learn from a training batch; a batch without ids is from validation and is ignored."""
+    if batch.ids is not None:
+        known = batch.ids >= 0
+        owners[batch.ids[known]] = owners_of(batch, by)[known]
 
-    def of(self, batch: LossBatch) -> Tensor:
-        """The users or items of a batch."""
-        owners = batch.users if self._by == "user" else batch.items
-        if owners is None:
-            raise ConfigError(f"the batch has no {self._by}s: give `{self._by}s`.")
-        return owners.long()
+
+def owners_of(batch: LossBatch, by: By = "user") -> Tensor:
+    """The users or items of a batch."""
+    owners = batch.users if by == "user" else batch.items
+    if owners is None:
+        raise ConfigError(f"the batch has no {by}s: give `{by}s`.")
+    return owners.long()
 
 
 def mean_by(values: Tensor, owners: Tensor, n: int) -> Tensor:

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from recsieve.errors import RunError
+
+
+class Remembering:
+    """A strategy that remembers some of its attributes: numbers and tensors, saved under their names."""
+
+    remembered: ClassVar[tuple[str, ...]]
+
+    def limits(self) -> Mapping[str, int]:
+        """The limit of each of them that is an index, or a tensor of indices."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.remembered}
+        return {name: value.clone() if isinstance(value, Tensor) else value for name, value in values.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, value in checked_memory(self.state_dict(), state, self.limits()).items():
+            setattr(self, name, value)
 
 
 def checked_memory(own: Mapping[str, Any], given: dict[str, Any], below: Mapping[str, int]) -> dict[str, Any]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.memory import EpochMemory
-from recsieve.denoisers.owners import By, Owners, mean_by
-from recsieve.denoisers.saved_memory import checked_memory
+from recsieve.denoisers.owners import By, mean_by, see_owners, unknown_owners
+from recsieve.denoisers.saved_memory import Remembering
 from recsieve.denoisers.schedule import DropSchedule
 from recsieve.denoisers.search import SearchSpace
 from recsieve.errors import ConfigError
+from recsieve.fidelity import Fidelity
 
 
 @dataclass
-class TruncatedByOwner:
+class TruncatedByOwner(Remembering):
     """Drop as many as T-CE, but take the largest losses of each user (or item).
 
     The paper suggests rates for each user and item, but gives none. Here the rate of an owner is a·q + (1 − a)·ε. ε is
@@ -27,11 +28,12 @@ class TruncatedByOwner:
     losses of the last epoch. The total is that of T-CE for every `follow`. The first epoch is T-CE.
     """
 
+    remembered: ClassVar[tuple[str, ...]] = ("step", "owners", "scores")
     search_space: ClassVar[SearchSpace] = {**DropSchedule.search_space, "by": ("user", "item")}
 
     max_drop_rate: float = DropSchedule.max_drop_rate
     ramp_steps: int = DropSchedule.ramp_steps
-    fidelity: Literal["paper", "authors"] = "paper"
+    fidelity: Fidelity = "paper"
     by: By = "user"
     follow: float = 0.5
     _: KW_ONLY
@@ -44,20 +46,20 @@ class TruncatedByOwner:
                 f"follow is {self.follow}, but it is how strongly rates depend on the share of large losses: give a "
                 "number from 0 (the same rate for all) to 1, e.g. 0.5."
             )
-        self.owners, self.step = Owners(self.context.n_interactions, self.by), 0
+        self.owners, self.step = unknown_owners(self.context.n_interactions, self.by), 0
         # By how far each is beyond its owner's rate, from 0; NaN before the first epoch's end.
         self.scores = torch.full((self.context.n_interactions,), torch.nan, dtype=torch.float64)
 
     def weights(self, batch: LossBatch) -> Tensor:
         if batch.ids is None:  # validation: there is no memory of it
             return self.schedule.drop_highest(batch.losses, batch)
-        self.owners.see(batch)
+        see_owners(self.owners, batch, self.by)
         self.step = batch.step
         scores = self.scores[batch.ids.clamp(min=0)]
         return self.schedule.drop_highest(batch.losses if scores.isnan().any() else scores, batch)
 
     def end_epoch(self, memory: EpochMemory) -> None:
-        owners, losses = self.owners.codes, memory.losses
+        owners, losses = self.owners, memory.losses
         if (owners < 0).any() or losses.isnan().any():
             return  # where not all were seen, as where somebody chooses, what is known stays
         n_owners = int(owners.max()) + 1
@@ -70,13 +72,8 @@ class TruncatedByOwner:
         self.scores = torch.empty(len(losses), dtype=torch.float64)
         self.scores[order] = torch.arange(len(losses)).double()
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"step": self.step, "owners": self.owners.codes.clone(), "scores": self.scores.clone()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        n_owners = self.context.n_users if self.by == "user" else self.context.n_items
-        state = checked_memory(self.state_dict(), state, {"owners": n_owners})
-        self.step, self.owners.codes, self.scores = state["step"], state["owners"], state["scores"]
+    def limits(self) -> dict[str, int]:
+        return {"owners": self.context.n_users if self.by == "user" else self.context.n_items}
 
 
 def _largest_first(losses: Tensor) -> Tensor:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from recsieve.denoisers.base import Context, LossBatch
 from recsieve.denoisers.memory import EpochMemory
-from recsieve.denoisers.owners import Owners, mean_by, rank_positions
-from recsieve.denoisers.saved_memory import checked_memory
+from recsieve.denoisers.owners import mean_by, owners_of, rank_positions, see_owners, unknown_owners
+from recsieve.denoisers.saved_memory import Remembering
 from recsieve.denoisers.search import Range, SearchSpace
 from recsieve.errors import ConfigError
 
 
 @dataclass
-class UDT:
+class UDT(Remembering):
     """Weight a positive by f_u · n_u · softmax(−loss / T_u) over its user's positives, and a negative by f_u.
 
     This is what the code of the RecSys 2025 study of denoisers does, from the third epoch on, with the losses of the
@@ -27,6 +27,7 @@ class UDT:
     """
 
     divides_by: ClassVar[str] = "batch"
+    remembered: ClassVar[tuple[str, ...]] = ("epochs", "of_interaction", "of_user", "owners")
     search_space: ClassVar[SearchSpace] = {
         "low_temperature": Range(0.1, 2.0),
         "high_temperature": Range(0.2, 5.0),
@@ -54,13 +55,13 @@ class UDT:
             raise ConfigError(
                 f"plain_epochs is {self.plain_epochs}, but the first weights need losses of an epoch: give 1 or more."
             )
-        self.epochs, self.owners = 0, Owners(self.context.n_interactions)
+        self.epochs, self.owners = 0, unknown_owners(self.context.n_interactions)
         self.of_interaction = torch.ones(self.context.n_interactions)
         self.of_user = torch.ones(self.context.n_users)
 
     def weights(self, batch: LossBatch) -> Tensor:
-        self.owners.see(batch)
-        weights = self.of_user[self.owners.of(batch)]
+        see_owners(self.owners, batch)
+        weights = self.of_user[owners_of(batch)]
         if batch.ids is not None:
             weights = torch.where(batch.ids >= 0, self.of_interaction[batch.ids.clamp(min=0)], weights)
         return weights.to(batch.losses.dtype)
@@ -69,8 +70,8 @@ class UDT:
         self.epochs += 1
         if self.epochs < self.plain_epochs:
             return
-        seen = (self.owners.codes >= 0) & ~memory.losses.isnan()
-        users, losses = self.owners.codes[seen], memory.losses[seen].double()
+        seen = (self.owners >= 0) & ~memory.losses.isnan()
+        users, losses = self.owners[seen], memory.losses[seen].double()
         position = rank_positions(mean_by(losses, users, self.context.n_users)).nan_to_num()
         factor = self.high_factor + (self.low_factor - self.high_factor) * position
         temperature = self.low_temperature + (self.high_temperature - self.low_temperature) * position
@@ -79,14 +80,8 @@ class UDT:
         self.of_interaction[seen] = (factor[users] * n_positives[users] * shares).float()
         self.of_user = factor.float()
 
-    def state_dict(self) -> dict[str, Any]:
-        kept = {"of_interaction": self.of_interaction, "of_user": self.of_user, "owners": self.owners.codes}
-        return {"epochs": self.epochs, **{name: tensor.clone() for name, tensor in kept.items()}}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        state = checked_memory(self.state_dict(), state, {"owners": self.context.n_users})
-        self.epochs, self.owners.codes = state["epochs"], state["owners"]
-        self.of_interaction, self.of_user = state["of_interaction"], state["of_user"]
+    def limits(self) -> dict[str, int]:
+        return {"owners": self.context.n_users}
 
 
 def _softmax_by(values: Tensor, owners: Tensor, n: int) -> Tensor:

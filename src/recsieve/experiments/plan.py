@@ -79,16 +79,13 @@ def _rows(config: ComparisonConfig, *, noise_is_known: bool) -> Iterator[tuple[s
     """Models with strategies and controls, and then the plain models that nobody has to ask for."""
     for model in config.models:
         strategies = {name: s for name, s in config.strategies.items() if accepts(model, s.denoiser)}
-        made = [one for one in contenders(strategies, noise_is_known=noise_is_known) if _accepted(model, one)]
+        every = contenders(strategies, noise_is_known=noise_is_known)
+        made = [one for one in every if accepts(model, one.strategy.denoiser)]
         names = {one.name for one in made}
         yield from ((model, one if one.control in names else replace(one, control=None)) for one in made)
     for model in config.plain_models:
         if model not in config.models:
             yield model, Contender("plain", PLAIN, "plain model")
-
-
-def _accepted(model: str, contender: Contender) -> bool:
-    return accepts(model, contender.strategy.denoiser)
 
 
 def tell_left_out(config: ComparisonConfig) -> None:

@@ -72,6 +72,7 @@ class Blend(Scorer):
         super().__init__()
         self.n_users, self.n_items = parts[0].n_users, parts[0].n_items
         self.parts, self.offset, self._weights = nn.ModuleList(parts), offset, tuple(weights)
+        self.title = " + ".join(part.title for part in parts)
 
     def prepare(self) -> Self:
         for part in self.scorers:
@@ -126,10 +127,6 @@ class Blend(Scorer):
         deviations = [part.fold_in(profile).score(user).std().clamp(min=1e-12) for part in self.scorers]
         shares = [weight / deviation for weight, deviation in zip(self._weights, deviations, strict=True)]
         return torch.stack([share * part for share, part in zip(shares, parts, strict=True)]).sum(0)
-
-    @property
-    def title(self) -> str:
-        return " + ".join(part.title for part in self.scorers)
 
 
 def blended(scores: Sequence[Tensor], weights: Sequence[float]) -> Tensor:

@@ -277,6 +277,8 @@ class Sweeps(Fitting):
 class FactorScorer(Scorer):
     """Scores are products of vectors; a new user's vector is solved for the item vectors."""
 
+    title = "iALS"
+
     def __init__(self, users: Tensor, items: Tensor, options: Settled) -> None:
         super().__init__()
         self.n_users, self.n_items = len(users), len(items)
@@ -320,7 +322,3 @@ class FactorScorer(Scorer):
         )
         equations = torch.diag(own.double()) + (met.T * confidences) @ met
         return (vectors[items] @ torch.linalg.solve(equations, met.T * confidences)).float()
-
-    @property
-    def title(self) -> str:
-        return "iALS"

@@ -31,7 +31,7 @@ class ItemItemScorer(Scorer):
         self, title: str, weights_of_users: csr_array, as_profile: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
     ) -> None:
         super().__init__()
-        self._title, self._as_profile = title, as_profile
+        self.title, self._as_profile = title, as_profile
         self.n_users, self.n_items = weights_of_users.shape
         values = as_profile(weights_of_users.data.astype(np.float32, copy=False))
         offsets, items = weights_of_users.indptr, weights_of_users.indices
@@ -44,10 +44,6 @@ class ItemItemScorer(Scorer):
         scores = torch.zeros(len(users), self.n_items)
         self._add(users.numpy(), *self._profiles, scores.numpy())
         return scores
-
-    @property
-    def title(self) -> str:
-        return self._title
 
     def _read(self, profile: csr_array) -> tuple[Tensor, Tensor]:
         """The items of a profile, and their values."""

@@ -93,7 +93,7 @@ class _FoldedNeuMF(Scorer):
 
     def __init__(self, model: NeuMF, user: Tensor, user_mlp: Tensor) -> None:
         super().__init__()
-        self.n_users, self.n_items = len(user), model.n_items
+        self.n_users, self.n_items, self.title = len(user), model.n_items, model.title
         self._model, self._user, self._user_mlp = model, user, user_mlp
 
     @torch.no_grad()
@@ -102,10 +102,6 @@ class _FoldedNeuMF(Scorer):
 
     def as_log(self, scores: Tensor) -> Tensor:
         return scores
-
-    @property
-    def title(self) -> str:
-        return self._model.title
 
 
 def _xavier(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:

@@ -38,17 +38,13 @@ class FoldedUsers(Scorer):
     def __init__(self, product: Factors, title: str) -> None:
         super().__init__()
         self.n_users, self.n_items = len(product.users), len(product.items)
-        self._product, self._title = product, title
+        self._product, self.title = product, title
 
     def factors(self, users: Tensor) -> Factors:
         return self._product._replace(users=self._product.users[users])
 
     def as_log(self, scores: Tensor) -> Tensor:
         return scores
-
-    @property
-    def title(self) -> str:
-        return self._title
 
 
 class Prior(NamedTuple):

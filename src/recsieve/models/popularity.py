@@ -42,6 +42,8 @@ class Popularity(Solved):
 class PopularityScorer(Scorer):
     """A score for each item, the same for all users."""
 
+    title = "popularity"
+
     def __init__(self, n_users: int, popularity: Tensor) -> None:
         super().__init__()
         self.n_users, self.n_items = n_users, len(popularity)
@@ -53,7 +55,3 @@ class PopularityScorer(Scorer):
 
     def fold_in(self, profiles: csr_array) -> PopularityScorer:
         return PopularityScorer(profiles.shape[0], self.popularity)
-
-    @property
-    def title(self) -> str:
-        return "popularity"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recsieve.errors import ConfigError
+from recsieve.storage.tensor_file import Share
 
 SMALLEST = 1e-4  # of which the logarithm is taken
 
@@ -34,6 +35,13 @@ class Scorer(nn.Module, ABC):
 
     n_users: int
     n_items: int
+    is_whole = True  # whether all of it is in this process
+    title: str  # what messages call it: the name of its class, unless it says another
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "title" not in vars(cls):
+            cls.title = cls.__name__
 
     def prepare(self) -> Self:
         """Compute what scoring needs repeatedly; called before a ranking, and after weights have changed."""
@@ -90,11 +98,10 @@ class Scorer(nn.Module, ABC):
         """
         raise ConfigError(f"{self.title} cannot explain recommendations: use a run of another model, e.g. ease.")
 
+    def saved_weights(self) -> dict[str, Tensor | Share]:
+        """What a run keeps of it, of which a rank may have some rows."""
+        return self.state_dict()
+
     def materialise(self, users: NDArray[np.int32]) -> tuple[Scorer, NDArray[np.int32]]:
         """A scorer with everything that ranking for some users needs in this process, and their codes in it."""
         return self, users
-
-    @property
-    def title(self) -> str:
-        """Its name in messages."""
-        return type(self).__name__

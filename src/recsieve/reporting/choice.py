@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recsieve.display import counted
 from recsieve.experiments.wording import percent
 
 HEADER = ("candidate", "score", "change", "±", "p", "")
@@ -28,7 +29,7 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
     """What was tried and chosen, why, and what denoising gained, in sentences."""
     chosen, plain = choice["chosen"], choice["plain"]
     return [
-        f"auto fitted {_models(choice['tried'])} ({choice['planned']} plain models planned) and chose "
+        f"auto fitted {counted(choice['tried'], 'model')} ({choice['planned']} plain models planned) and chose "
         f"{chosen['name']}: {choice['reason']}",
         *(["Fewer models than planned were fitted: a longer --budget allows more."] if _cut_short(choice) else []),
         f"The best plain model is {plain['name']}, with {plain['score']:.4f} {choice['criterion']}"
@@ -40,10 +41,6 @@ def choice_lines(choice: Mapping[str, Any]) -> list[str]:
 
 def _cut_short(choice: Mapping[str, Any]) -> bool:
     return bool(choice["tried"] < choice["planned"])
-
-
-def _models(count: int) -> str:
-    return "1 model" if count == 1 else f"{count} models"
 
 
 TERMS = {

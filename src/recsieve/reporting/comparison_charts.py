@@ -149,14 +149,15 @@ def _losses(table: pl.DataFrame, title: str, domain: list[Any]) -> Any:
         .encode(
             x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title="cross-entropy", scale=alt.Scale(domain=domain)),
-            color=alt.Color("kind:N", title=None, scale=_kinds(), legend=_legend()),
+            color=alt.Color(
+                "kind:N",
+                title=None,
+                scale=scale({kind: colours.KINDS[kind] for kind in KINDS.values()}),
+                legend=_legend(),
+            ),
             tooltip=["kind:N", "epoch:Q", alt.Tooltip("value:Q", format=".4f")],
         )
     )
-
-
-def _kinds() -> alt.Scale:
-    return scale({kind: colours.KINDS[kind] for kind in KINDS.values()})
 
 
 def selection_panels(rows: Sequence[Mapping[str, Any]], metric: str) -> Panels:

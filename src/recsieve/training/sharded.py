@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from recsieve.communicator import Communicator
 from recsieve.errors import ConfigError
-from recsieve.models import Model, Scorer
+from recsieve.models import Model
 from recsieve.models.base import Of, drawn_rows, table_factory
 from recsieve.objectives import Losses, Objective
 from recsieve.sampling import Batch
@@ -86,6 +86,8 @@ class ShardedTable(nn.Module):
 class ShardedModel(Model):
     """A model with sharded tables; all ranks have to score at the same time."""
 
+    is_whole = False
+
     def __init__(self, make: Callable[[], Model], learning_rate: float, group: Communicator) -> None:
         nn.Module.__init__(self)
         check_ranks(group)
@@ -115,18 +117,15 @@ class ShardedModel(Model):
         model, rows = self.materialise(users.numpy())
         return model.score(torch.from_numpy(rows))
 
-
-def weights_to_keep(model: Scorer) -> dict[str, Tensor | Share]:
-    """The weights as in a model without sharded tables; a rank may have some rows of a table."""
-    if not isinstance(model, ShardedModel):
-        return model.state_dict()
-    weights: dict[str, Tensor | Share] = {}
-    for name, tensor in model.model.state_dict().items():
-        if name.endswith(".own_rows"):
-            weights[name.replace(".own_rows", ".weight")] = Share(tensor)
-        elif not name.endswith(".own_moments"):
-            weights[name] = tensor
-    return weights
+    def saved_weights(self) -> dict[str, Tensor | Share]:
+        """The weights as in a model without sharded tables; a rank may have some rows of a table."""
+        weights: dict[str, Tensor | Share] = {}
+        for name, tensor in self.model.state_dict().items():
+            if name.endswith(".own_rows"):
+                weights[name.replace(".own_rows", ".weight")] = Share(tensor)
+            elif not name.endswith(".own_moments"):
+                weights[name] = tensor
+        return weights
 
 
 def check_shardable(name: str, model: type[Model], factors: Any) -> None:

@@ -8,7 +8,7 @@ from recsieve.errors import ConfigError
 from research.paper import TITLES, published
 from research.paper.curves import found
 from research.paper.reproduce import RESULTS, reproduce_result
-from research.paper.runs import Options, RunSpec, grid, thinned
+from research.paper.runs import Options, RunSpec, Study, thinned
 from research.paper.table3 import candidates
 
 
@@ -44,9 +44,9 @@ def test_a_sweep_trains_its_grid_and_then_the_best_with_every_seed(trained, tiny
     assert [cell["method"] for cell in result["data_sets"][0]["cells"]] == ["CE", "T-CE", "R-CE"]
 
 
-def test_the_grids_of_a_model_have_23_runs(tiny_data):
-    options = Options(models=("gmf",), sweep=True)
-    grids = {method: len(candidates(tiny_data, options, "gmf", method)) for method in published.METHODS}
+def test_the_grids_of_a_model_have_23_runs(tiny_data, tmp_path):
+    study = Study(tiny_data, Options(models=("gmf",), sweep=True), tmp_path)
+    grids = {method: len(candidates(study, "gmf", method)) for method in published.METHODS}
     assert grids == {"CE": 1, "T-CE": 15, "R-CE": 7}
 
 
@@ -89,25 +89,28 @@ def test_random_discarding_finds_twice_the_drop_rate():
     assert row["random_precision"] == pytest.approx(50 / 512)
 
 
-def test_settings_differ_in_the_names_of_runs(tiny_data, tiny_options):
-    runs = grid(tiny_data, tiny_options, ("gmf", "neumf"), ("CE", "T-CE", "R-CE", "clean"))
-    runs += grid(tiny_data, replace(tiny_options, fidelity="authors", epochs=4, users=7), (), ("CE", "T-CE"))
+def test_settings_differ_in_the_names_of_runs(tiny_data, tiny_options, tmp_path):
+    other = replace(tiny_options, fidelity="authors", epochs=4, users=7)
+    runs = Study(tiny_data, tiny_options, tmp_path).grid(("gmf", "neumf"), ("CE", "T-CE", "R-CE", "clean"))
+    runs += Study(tiny_data, other, tmp_path).grid((), ("CE", "T-CE"))
     assert len({run.name for run in runs}) == len(set(runs)) == len(runs)
 
 
-def test_fidelity_reaches_the_strategy_and_training_goes_to_the_end(tiny_data, tiny_options):
-    run = grid(tiny_data, replace(tiny_options, fidelity="authors"), (), ("T-CE",))[0]
+def test_fidelity_reaches_the_strategy_and_training_goes_to_the_end(tiny_data, tiny_options, tmp_path):
+    run = Study(tiny_data, replace(tiny_options, fidelity="authors"), tmp_path).grid((), ("T-CE",))[0]
     settings = run.settings()
     assert settings.fidelity == "authors"
     assert settings.patience > settings.epochs
 
 
-def test_the_authors_cadence_is_kept_on_the_papers_data(tiny_data):
+def test_the_authors_cadence_is_kept_on_the_papers_data(tiny_data, tmp_path):
+    def every(data):
+        return Study(data, Options(fidelity="authors"), tmp_path).seeds("gmf", "CE")[0].every
+
     papers = replace(tiny_data, is_papers=True)
-    options = Options(fidelity="authors")
-    assert grid(papers, options, ("gmf",), ("CE",))[0].every == 2_000
-    assert grid(replace(papers, preset="adressa"), options, ("gmf",), ("CE",))[0].every == 100
-    assert grid(tiny_data, options, ("gmf",), ("CE",))[0].every == tiny_data.steps_per_epoch
+    assert every(papers) == 2_000
+    assert every(replace(papers, preset="adressa")) == 100
+    assert every(tiny_data) == tiny_data.steps_per_epoch
 
 
 def test_a_wrong_option_is_told():

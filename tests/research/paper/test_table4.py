@@ -6,11 +6,12 @@ from recsieve.errors import ConfigError
 from research.paper import table4
 from research.paper.reports.report import report_on
 from research.paper.reproduce import reproduce_result
-from research.paper.runs import Options
+from research.paper.runs import Options, Study
 
 
-def test_its_rows_are_trained_as_they_say(tiny_data, tiny_options):
-    settings = {run.name: run.settings() for run in table4.runs(tiny_data, replace(tiny_options, seeds=1), None)}
+def test_its_rows_are_trained_as_they_say(tiny_data, tiny_options, tmp_path):
+    study = Study(tiny_data, replace(tiny_options, seeds=1), tmp_path)
+    settings = {run.name: run.settings() for run in table4.runs(study)}
     trained = [
         (each.model, each.denoiser, each.denoiser_options.get("false_positive_weight")) for each in settings.values()
     ]
@@ -44,9 +45,10 @@ def test_published_cells_stand_beside_ours_on_the_papers_data_alone(trained, tin
     assert cells[3]["published"]["recall@100"] == 0.0967
 
 
-def test_other_models_and_data_without_flags_are_told(tiny_data, tiny_options):
+def test_other_models_and_data_without_flags_are_told(tiny_data, tiny_options, tmp_path):
     with pytest.raises(ConfigError, match="about gmf alone"):
-        table4.runs(tiny_data, replace(tiny_options, models=("neumf",)), None)
+        table4.runs(Study(tiny_data, replace(tiny_options, models=("neumf",)), tmp_path))
     train = replace(tiny_data.split.train, false_positive=None)
+    without = replace(tiny_data, split=replace(tiny_data.split, train=train))
     with pytest.raises(ConfigError, match="does not say what was regretted"):
-        table4.runs(replace(tiny_data, split=replace(tiny_data.split, train=train)), tiny_options, None)
+        table4.runs(Study(without, tiny_options, tmp_path))

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from recsieve.storage.run_folder import RunFolder
-from research.paper.runs import NDCG, OWN_LOSS, PROBES, VALIDATIONS, Records, spec
+from research.paper.runs import NDCG, OWN_LOSS, PROBES, VALIDATIONS, Study, spec
 from research.paper.training import seen_before_test, train_run
 
 
@@ -11,10 +11,10 @@ def train(tiny_data, tiny_options, tmp_path):
     """A function that trains one method and gives its record."""
 
     def run(method="CE", **changes):
-        records = Records(tmp_path)
-        wanted = spec(tiny_data, tiny_options, "gmf", method, 0)
-        train_run(tiny_data.split, wanted, RunFolder(records.folder(wanted)))
-        return records[wanted]
+        study = Study(tiny_data, tiny_options, tmp_path)
+        wanted = study.seeds("gmf", method)[0]
+        train_run(tiny_data.split, wanted, RunFolder(study.path(wanted)))
+        return study[wanted]
 
     return run
 

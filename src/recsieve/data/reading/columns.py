@@ -227,7 +227,8 @@ def _in_final_types(
     where = {role: f"the {role[1:]} (column '{name}' of {table.name})" for role, name in meaning.items()}
     ids = [as_ids(frame[role], where[role], from_text) for role in (USER, ITEM)]
     if from_text:
-        frame = frame.with_columns(_from_text(column) for column in frame.drop(USER, ITEM) if column.dtype == pl.String)
+        texts = [column for column in frame.drop(USER, ITEM) if column.dtype == pl.String]
+        frame = frame.with_columns(with_decimal_points(typed(column)) for column in texts)
     frame = frame.with_columns(ids)
     if WEIGHT in meaning:
         frame = frame.with_columns(as_weight(frame[WEIGHT], where[WEIGHT]))
@@ -240,10 +241,6 @@ def _in_final_types(
             raise
         logger.warning("times are ignored: %s", error)
         return frame.drop(TIME)
-
-
-def _from_text(column: pl.Series) -> pl.Series:
-    return with_decimal_points(typed(column))
 
 
 def as_weight(column: pl.Series, what: str) -> pl.Series:
