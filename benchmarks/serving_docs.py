@@ -84,8 +84,8 @@ def _serving() -> list[str]:
     for name in ("load-ml-1m", "load-yelp"):
         said += _load(name, parts.get(name))
     said.append(
-        "With one connection and many items, nearly all of the time is the product with the item vectors. The scores "
-        "of one user are computed in a group of four, which takes longer than one alone, because they would otherwise "
+        "With one connection and many items, most of the time is the product with the item vectors. The scores of "
+        "one user are computed in a group of four, which takes longer than one alone, because they would otherwise "
         "differ in the last digit from those in a larger group, and a list would depend on who else asks."
     )
     if lists := parts.get("lists"):

@@ -427,5 +427,5 @@ def _refuse_unknown(asked: Sequence[str], ranker: Ranker) -> None:
     if missing:
         raise DataError(
             f"{len(missing)} of {len(asked)} users are not in the training data ({some_of(missing)}): leave them out, "
-            "or ask for popular items for unknown users."
+            "or ask for popular items with unknown='popular' (--unknown popular)."
         )

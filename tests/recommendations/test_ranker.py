@@ -49,6 +49,12 @@ def test_a_profile_is_answered_as_the_fitted_user_who_has_it(ease, split):
     assert new["user"].unique().to_list() == ["0"]
 
 
+def test_a_file_of_profiles_without_rows_is_refused(ease, tmp_path):
+    (tmp_path / "header.csv").write_text("user,item\n")
+    with pytest.raises(DataError, match="there are no items in the profiles"):
+        ease.recommend(profiles=tmp_path / "header.csv")
+
+
 def test_profiles_may_be_lists_a_mapping_or_a_frame(ease):
     one = ease.recommend(profiles=[["i1", "i2"], ["i3"]], k=3)
     two = ease.recommend(profiles={"0": ["i1", "i2"], "1": ["i3"]}, k=3)

@@ -160,7 +160,7 @@ def test_health_readiness_counts_and_a_description_are_there(service):
 def test_logs_have_no_ids(service):
     service.ask("POST", "/recommend", {"users": ["u-secret"]})
     time.sleep(0.2)
-    assert any('"path": "/recommend"' in line for line in service.log)
+    assert "/recommend" in {json.loads(line)["path"] for line in service.log}
     assert "secret" not in "".join(service.log)
 
 
@@ -170,6 +170,16 @@ def test_no_request_brings_it_down(service, asked):
     status, found, _ = service.ask("POST", asked[0], raw=json.dumps(asked[1]))
     assert status in (200, 400, 403, 422)
     assert status == 200 or re.fullmatch(r"[^\n]+", found["error"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [('{"users": ["u1"]', "the request is not JSON: see character"), ('{"users": ["u1"], "kk": 3}', "kk: there is no")],
+)
+def test_what_cannot_be_read_is_told_in_plain_words(service, sent, told):
+    status, found, _ = service.ask("POST", "/recommend", raw=sent)
+    assert status == 422
+    assert found["error"].startswith(told)
 
 
 def test_reloading_drops_no_request_and_goes_back(folders, recommenders):

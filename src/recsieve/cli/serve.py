@@ -1,7 +1,10 @@
 """recsieve serve"""
 
+import json
+import logging
 import signal
 import socket
+import sys
 from typing import Annotated
 
 import typer
@@ -28,9 +31,7 @@ def serve(
         from recsieve.serving.app import make_app
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error.name} is not installed: pip install 'recsieve[serve]'.") from None
-    import logging
-
-    logging.getLogger("recsieve.serving").setLevel(logging.INFO)
+    _log_as_json(logging.getLogger("recsieve.serving"))
     app = make_app(run, host=host, token=token, log_ids=log_ids)
     sockets = [_bound(host, port)]
     for asked_to_end in (signal.SIGTERM, signal.SIGINT):  # uvicorn drains, and then raises it again
@@ -41,6 +42,21 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"recsieve answers at http://{shown}:{sockets[0].getsockname()[1]}/ (stop it by Ctrl-C)")
     uvicorn.Server(config).run(sockets)
+
+
+class _JSONLines(logging.Formatter):
+    """A line of JSON for each message; what is told of a request is JSON already."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = record.getMessage()
+        return said if record.levelno == logging.INFO else json.dumps({record.levelname.lower(): said})
+
+
+def _log_as_json(log: logging.Logger) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JSONLines())
+    log.handlers, log.propagate = [handler], False
+    log.setLevel(logging.INFO)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ def as_profiles(given: Any) -> dict[str, list[str]]:
             raise DataError(f"a profile is given as {alone!r}: give each as a list of items.")
         return {str(number): texts(items) for number, items in enumerate(given)}
     lists = ItemLists.of(given)
+    if not lists.for_all and not lists.by_user and not isinstance(given, Mapping):
+        raise DataError("there are no items in the profiles: give one row per item, with a column 'item'.")
     return {"0": lists.for_all} if lists.for_all is not None else lists.by_user
 
 

@@ -151,6 +151,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Answer:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return Answer({"error": f"the request is not JSON: see character {first['loc'][1]}."}, 422)
+        if first["type"] == "extra_forbidden":
+            return Answer({"error": f"{first['loc'][-1]}: there is no such field, see /openapi.json."}, 422)
         where = ".".join(str(part) for part in first["loc"][1:4])
         return Answer({"error": f"{where or 'the request'}: {first['msg'].removeprefix('Value error, ')}."}, 422)
 
