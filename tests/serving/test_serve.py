@@ -141,6 +141,12 @@ def test_a_page_of_another_site_cannot_ask_by_a_name_of_its_own(service):
     assert service.ask("GET", "/ready", headers={"host": f"localhost:{service.port}"})[0] == 200
 
 
+def test_the_page_asks_again_without_reasons_whatever_the_words_of_an_error(service):
+    _, page, _ = service.ask("GET", "/")
+    assert "recommend(3).catch(() => recommend(0))" in page
+    assert "error.message)" not in page  # words may change
+
+
 def test_the_page_loads_nothing_from_elsewhere(service):
     status, page, headers = service.ask("GET", "/")
     assert status == 200

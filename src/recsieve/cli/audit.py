@@ -124,9 +124,10 @@ def _tell(found: "Audit") -> None:
     from recsieve.reporting.tables import say, show
 
     say(*found.summary["notes"], bullet=True)
-    table = Table("user", "item", score_name(found.summary), "why", title="the most suspicious interactions")
-    for user, item, score, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
-        table.add_row(Text(str(user)), Text(str(item)), f"{score:.2f}", Text(reason))  # ids are no markup
+    score = score_name(found.summary).replace(" of ", "\nof ")  # a narrow column leaves room for the reasons
+    table = Table("user", "item", score, "why", title="the most suspicious interactions")
+    for user, item, value, reason in found.table.select("user", "item", "noise_score", "reason").head(LISTED).rows():
+        table.add_row(Text(str(user)), Text(str(item)), f"{value:.2f}", Text(reason))  # ids are no markup
     show(table)
     typer.echo("other checks (hints, not verdicts):")
     say(*(check["sentence"] for check in found.summary["checks"].values()), bullet=True)
