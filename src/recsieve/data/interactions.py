@@ -119,10 +119,6 @@ class Interactions:
         ordered[self.group.all_gather_joined(self.rows)] = self.group.all_gather_joined(values)
         return ordered
 
-    def index_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where interactions that are held here stand here, given where they stand among all; −1 stays."""
-        return ids if self.rows is None else np.where(ids < 0, ids, np.searchsorted(self.rows, ids))
-
     def ids_of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where interactions stand among all, given where they stand here; −1 stays."""
         if self.rows is None:
