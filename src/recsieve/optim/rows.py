@@ -94,10 +94,10 @@ class RowAdam:
         A part is the place in `flat` of its row numbers (the bits of an int32), that of its gradients, and how many.
         """
         rows, step = self.rows(table), self.timeline.step
-        unique, first, following = _chains(flat.view(np.int32), parts, self.marks)
+        unique, begins = _add_up(flat.view(np.int32), flat, parts, table.shape[1], self.marks)
         catch_up_rows(unique[self.last[unique] != step], rows, step)
         self.timeline.advance(learning_rate)
-        _step_chains(unique, first, following, flat, parts, self.rows(table), self.timeline.step)
+        _step_flat(unique, begins, flat, self.rows(table), self.timeline.step)
 
 
 class Rows(NamedTuple):
@@ -367,57 +367,41 @@ def step_rows(rows, gradients, at, step):
 
 
 @_fused
-def _chains(numbers, parts, marks):
-    """The rows of all parts without repetition, the first place that has each, and the place after each, or −1.
+def _add_up(numbers, flat, parts, n_factors, marks):
+    """The rows of all parts without repetition, and where in `flat` the gradient of each begins.
 
-    Places count through the parts. `marks` has a −1 for each row of the table, before and after.
+    That of a row which several parts have is added up there, in their order. `marks` has a −1 for each row of the
+    table, before and after.
     """
-    n_places, count = parts[:, 2].sum(), 0
-    unique, first, last = np.empty(n_places, np.int32), np.empty(n_places, np.int32), np.empty(n_places, np.int32)
-    following, place = np.full(n_places, -1, np.int32), 0
-    for begin, _, length in parts:
-        for row in numbers[begin : begin + length]:
+    most, count = parts[:, 2].sum(), 0
+    unique, begins = np.empty(most, np.int32), np.empty(most, np.int64)
+    for first, begin, length in parts:
+        for row in numbers[first : first + length]:
             known = marks[row]
             if known < 0:
-                marks[row], unique[count], first[count], last[count] = count, row, place, place
+                marks[row], unique[count], begins[count] = count, row, begin
                 count += 1
             else:
-                following[last[known]] = place
-                last[known] = place
-            place += 1
+                total = begins[known]
+                for i in range(n_factors):
+                    flat[total + i] += flat[begin + i]
+            begin += n_factors
     for row in unique[:count]:
         marks[row] = -1
-    return unique[:count], first[:count], following
+    return unique[:count], begins[:count]
 
 
 @_fused
-def _step_chains(unique, first, following, flat, parts, at, step):
-    """As `step_rows`, where the gradient of a row is the sum over a chain of places."""
+def _step_flat(unique, begins, flat, at, step):
+    """As `step_rows`, with the gradient of each row somewhere in an array."""
     table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
     factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
-    n_factors = table.shape[1]
-    begins = np.empty(len(following), np.int64)  # of the gradient at each place
-    place = 0
-    for _, begin, length in parts:
-        for k in range(length):
-            begins[place] = begin + k * n_factors
-            place += 1
-    total = np.empty(n_factors, np.float32)
     for k in range(len(unique)):
         if k + AHEAD < len(unique):
             _fetch_row(table, exp_avg, exp_avg_sq, np.int64(unique[k + AHEAD]))
-        row, place = unique[k], first[k]
-        begin = begins[place]
-        for i in range(n_factors):
-            total[i] = flat[begin + i]
-        place = following[place]
-        while place >= 0:
-            begin = begins[place]
-            for i in range(n_factors):
-                total[i] += flat[begin + i]
-            place = following[place]
-        for i in range(n_factors):
-            mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], total[i], factors)
+        row, begin = unique[k], begins[k]
+        for i in range(table.shape[1]):
+            mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], flat[begin + i], factors)
             exp_avg[row, i], exp_avg_sq[row, i] = mean, square
             table[row, i] -= movement
         last[row] = step

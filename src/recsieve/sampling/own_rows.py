@@ -18,6 +18,7 @@ class Drawn(NamedTuple):
     users: NDArray[np.int32]
     items: NDArray[np.int32]
     interactions: NDArray[np.int64]  # which of those here it is, −1 for a negative
+    ids: NDArray[np.int64]  # which of those of all ranks
     positions: NDArray[np.int64]  # in the epoch, ascending
 
 
@@ -45,11 +46,12 @@ class OwnRows:
         first, last = np.searchsorted(begins, [start - self._period + 1, stop])
         own, within, positions = _rows_between(begins[first:last], order[first:last], self._lengths, start, stop)
         users, items = self._data.users[own], self._data.items[own].copy()
-        counters = _rows(self._data)[own] * self._period + within
-        bits = _bits_at(positions, key) if self._user_grouped else _bits_of(counters, key)
+        of_all = _rows(self._data)[own]
+        bits = _bits_at(positions, key) if self._user_grouped else _bits_of(of_all * self._period + within, key)
         observed = self._observed
         _fill_negatives(items, users, within, bits, observed.offsets, observed.items, observed.n_items)
-        return Drawn(users, items, np.where(within == 0, own, -1), positions)
+        interactions, ids = (np.where(within == 0, of, -1) for of in (own, of_all))
+        return Drawn(users, items, interactions, ids, positions)
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first row of the epoch at or after each position that is an interaction's own, whoever has it."""

@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 from numpy.typing import NDArray
 
-BLOCK = 64  # interactions of all ranks: this many are looked through instead of searching all that are here
+BITS = 64  # of a word
 
 
 class OwnIndex:
-    """Finds interactions that are held here, given where they stand among those of all ranks."""
+    """Finds interactions that are held here, given where they stand among those of all ranks: by counting bits."""
 
     def __init__(self, rows: NDArray[np.int64] | None) -> None:
         """Take `Interactions.rows`: ascending; None: all are here."""
-        self._rows = rows
-        last = 0 if rows is None or len(rows) == 0 else int(rows[-1])
-        self._starts = None if rows is None else np.searchsorted(rows, np.arange(0, last + 1, BLOCK))
+        self._words = None if rows is None else _words(rows, rows[-1] // BITS + 1 if len(rows) else 0)
+        if rows is not None:
+            self._before = np.searchsorted(rows, BITS * np.arange(len(self._words)))  # how many there are ahead
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where interactions stand here; −1 stays."""
-        return ids if self._rows is None else _look_up(ids, self._rows, self._starts)
+        return ids if self._words is None else _look_up(ids, self._words, self._before)
 
 
 @njit(nogil=True, cache=True)
-def _look_up(ids, rows, starts):
+def _words(rows, n_words):
+    """A bit for each interaction of all ranks, set for those that are here."""
+    words = np.zeros(n_words, np.uint64)
+    for row in rows:
+        words[row // BITS] |= uint64(1) << uint64(row % BITS)
+    return words
+
+
+@njit(nogil=True, cache=True)
+def _look_up(ids, words, before):
     index = np.empty_like(ids)
     for k in range(len(ids)):
-        place = np.int64(-1)
+        index[k] = -1
         if ids[k] >= 0:
-            place = starts[ids[k] // BLOCK]
-            while rows[place] < ids[k]:
-                place += 1
-        index[k] = place
+            word, bit = ids[k] // BITS, uint64(ids[k] % BITS)
+            index[k] = before[word] + _count(words[word] & ((uint64(1) << bit) - uint64(1)))
     return index
+
+
+@njit(nogil=True, cache=True)
+def _count(word):
+    """How many bits are set: in each two of them, each four, each eight, then all bytes are added up."""
+    word = word - ((word >> uint64(1)) & uint64(0x5555555555555555))
+    word = (word & uint64(0x3333333333333333)) + ((word >> uint64(2)) & uint64(0x3333333333333333))
+    word = (word + (word >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * uint64(0x0101010101010101)) >> uint64(56))

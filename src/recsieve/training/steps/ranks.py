@@ -58,15 +58,13 @@ class Ranks:
         assert rows.positions is not None  # a rank's rows have them
         given = {name: column for name in names if (column := getattr(rows, name)) is not None}
         plain = given.keys() == {"labels"} and bool(((rows.labels == 0) | (rows.labels == 1)).all())
-        masks = self._masks(rows, int(bounds[-1]), more=not plain)
+        masks, more = self._masks(rows, int(bounds[-1]), more=not plain)
         of_ranks, liked = masks[:, 0], masks[:, 1].any(axis=0)
         present = of_ranks.any(axis=0)
         before = np.concatenate([[0], np.cumsum(present)])  # rows with a loss ahead of each position
         places = [before[:-1][of_rank] for of_rank in of_ranks]
-        if masks[:, 2, 0].any():
-            columns = self._columns(given, places)
-        else:
-            columns = {"labels": torch.from_numpy(liked[present].astype(np.float32))}
+        labels = torch.from_numpy(liked[present].astype(np.float32))
+        columns = self._columns(given, places) if more else {"labels": labels}
         given_weights = columns.pop("weights", None)
         firsts = before[bounds]
         starts = [np.searchsorted(place, firsts) for place in places]
@@ -80,16 +78,17 @@ class Ranks:
         ]
         self._coming = iter(steps)
 
-    def _masks(self, rows: Batch, n_all: int, *, more: bool) -> NDArray[np.bool_]:
-        """For each rank which positions it has, which of them have a label of 1, and whether there is more to tell."""
-        masks = np.zeros((3, n_all), np.bool_)
-        masks[0, rows.positions] = True
-        masks[1, rows.positions] = rows.labels == 1
-        masks[2, 0] = more
-        packed = np.empty((self._group.size, 3, -(-n_all // 8)), np.uint8)
-        packed[self._group.rank] = np.packbits(masks, axis=1)
-        self._links.all_gather([part.reshape(-1) for part in packed])
-        return np.unpackbits(packed, axis=2, count=n_all).view(np.bool_)
+    def _masks(self, rows: Batch, n_all: int, *, more: bool) -> tuple[NDArray[np.bool_], bool]:
+        """For each rank the positions that it has, and those of them with label 1; and whether any has more to tell."""
+        own = np.zeros((2, n_all), np.bool_)
+        own[0, rows.positions] = True
+        own[1, rows.positions] = rows.labels > 0
+        packed = np.packbits(own, axis=1)
+        parts = np.empty((self._group.size, 1 + packed.size), np.uint8)
+        parts[self._group.rank] = np.append(packed.reshape(-1), np.uint8(more))
+        self._links.all_gather(parts)
+        masks = np.unpackbits(parts[:, :-1].reshape(-1, *packed.shape), axis=2, count=n_all).view(np.bool_)
+        return masks, bool(parts[:, -1].any())
 
     def _columns(self, given: Mapping[str, Tensor], places: list[NDArray[np.int64]]) -> dict[str, Tensor]:
         """Columns of the rows of all ranks, in the order of the batches."""
