@@ -62,7 +62,7 @@ class Ranks:
         of_ranks, liked = masks[:, 0], masks[:, 1].any(axis=0)
         present = of_ranks.any(axis=0)
         before = np.concatenate([[0], np.cumsum(present)])  # rows with a loss ahead of each position
-        places = [before[:-1][of_rank] for of_rank in of_ranks]
+        places = [before[np.flatnonzero(of_rank)] for of_rank in of_ranks]
         labels = torch.from_numpy(liked[present].astype(np.float32))
         columns = self._columns(given, places) if more else {"labels": labels}
         given_weights = columns.pop("weights", None)
