@@ -25,7 +25,7 @@ SEEDS = 3
 BATCHES = (1_024, 8_192, 65_536)
 POWERS = (0.0, 0.5, 1.0)
 METRIC = "ndcg@20"
-OPTIONS = {"drop_positives": 0.2, "ramp_epochs": 5}
+OPTIONS: dict[str, int | float | str] = {"drop_positives": 0.2, "ramp_epochs": 5}
 
 
 def settings_of(batch: int, power: float, seed: int) -> Settings:
@@ -67,7 +67,8 @@ def main(config: str, out: str) -> None:
     for batch, power, seed in combinations():
         if (batch, power, seed) not in done:
             runs.append(run_one(split, batch, power, seed))
-            made = how_made(settings_of(BATCHES[0], 0.0, 0), f"python -m research.studies.batches {config} {out}", started)
+            command = f"python -m research.studies.batches {config} {out}"
+            made = how_made(settings_of(BATCHES[0], 0.0, 0), command, started)
             write_result(path, made | {"metric": METRIC, "runs": runs})
 
 

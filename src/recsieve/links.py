@@ -24,6 +24,7 @@ from recsieve.errors import GroupError
 PATIENCE = 1800.0  # seconds without a byte after which another rank counts as lost, as for gloo
 TOKEN = 16  # bytes that a rank shows when it connects, so that nobody else is taken for one
 
+
 class Links:
     """A TCP connection to each other rank. Every rank has to make the same calls in the same order."""
 

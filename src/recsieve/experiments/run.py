@@ -184,9 +184,7 @@ def train_split(
     return RunResult(run.path, metrics, _examples(recommender, split))
 
 
-def _fit_ahead(
-    settings: Settings, split: Split, run: RunFolder, group: Communicator, *, resume: bool = False
-) -> None:
+def _fit_ahead(settings: Settings, split: Split, run: RunFolder, group: Communicator, *, resume: bool = False) -> None:
     """Fit a share of what `auto` has to choose among, where the first rank has begun a run that all see."""
     require_shared(run.path, group)
     Recommender(**settings.model_dump()).fit_ahead(split, run.checkpoint, group, resume=resume)

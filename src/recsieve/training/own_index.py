@@ -14,13 +14,14 @@ class OwnIndex:
 
     def __init__(self, rows: NDArray[np.int64] | None) -> None:
         """Take `Interactions.rows`: ascending; None: all are here."""
-        self._words = None if rows is None else _words(rows, rows[-1] // BITS + 1 if len(rows) else 0)
-        if rows is not None:
-            self._before = np.searchsorted(rows, BITS * np.arange(len(self._words)))  # how many there are ahead
+        self._all_here, rows = rows is None, np.zeros(0, np.int64) if rows is None else rows
+        n_words = rows[-1] // BITS + 1 if len(rows) else 0
+        self._words = _words(rows, n_words)
+        self._before = np.searchsorted(rows, BITS * np.arange(n_words))  # how many there are ahead of each word
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where interactions stand here; −1 stays."""
-        return ids if self._words is None else _look_up(ids, self._words, self._before)
+        return ids if self._all_here else _look_up(ids, self._words, self._before)
 
 
 @njit(nogil=True, cache=True)

@@ -59,8 +59,8 @@ class Ranks:
         given = {name: column for name in names if (column := getattr(rows, name)) is not None}
         plain = given.keys() == {"labels"} and bool(((rows.labels == 0) | (rows.labels == 1)).all())
         masks, more = self._masks(rows, int(bounds[-1]), more=not plain)
-        of_ranks, liked = masks[:, 0], masks[:, 1].any(axis=0)
-        present = of_ranks.any(axis=0)
+        of_ranks = masks[:, 0]
+        present, liked = np.logical_or.reduce(masks)
         before = np.concatenate([[0], np.cumsum(present)])  # rows with a loss ahead of each position
         places = [before[np.flatnonzero(of_rank)] for of_rank in of_ranks]
         labels = torch.from_numpy(liked[present].astype(np.float32))
@@ -86,7 +86,7 @@ class Ranks:
         packed = np.packbits(own, axis=1)
         parts = np.empty((self._group.size, 1 + packed.size), np.uint8)
         parts[self._group.rank] = np.append(packed.reshape(-1), np.uint8(more))
-        self._links.all_gather(parts)
+        self._links.all_gather(list(parts))
         masks = np.unpackbits(parts[:, :-1].reshape(-1, *packed.shape), axis=2, count=n_all).view(np.bool_)
         return masks, bool(parts[:, -1].any())
 
