@@ -2,7 +2,8 @@
 
 python -m benchmarks.ranks_speed FILE [--shape yelp] [--cases gmf-8192 ials-128] [--rounds 3]
 
-The sides take turns, and the fastest of each counts. They have to come to the same loss.
+The sides take turns, and the fastest of each counts. They have to come to the same loss. Other cases that the file has
+already stay there.
 """
 
 from __future__ import annotations
@@ -111,9 +112,9 @@ def main() -> None:
     if options.side is None:
         machine = describe_machine(2)
         prepare(options.shape, CACHE)
-        cases = {case: compare(case, options.shape, options.rounds) for case in options.cases}
-        result = {"shape": options.shape, "machine": machine, "cases": cases}
-        options.file.write_text(json.dumps(result, indent=1) + "\n")
+        cases = {case: {**compare(case, options.shape, options.rounds), "machine": machine} for case in options.cases}
+        earlier = json.loads(options.file.read_text())["cases"] if options.file.exists() else {}
+        options.file.write_text(json.dumps({"shape": options.shape, "cases": earlier | cases}, indent=1) + "\n")
         return
     if SIDES[options.side][1] == 1:
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[int(os.environ.get("LOCAL_RANK", "0"))]})

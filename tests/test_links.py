@@ -16,14 +16,22 @@ def message(rank: int, length: int) -> np.ndarray:
     return np.random.default_rng(rank).standard_normal(length).astype(np.float32)
 
 
+def parts_of(rank: int, lengths: list[int], seed: int = 0) -> list[np.ndarray]:
+    """What a rank has before an exchange."""
+    parts = [np.full(length, np.nan, np.float32) for length in lengths]
+    parts[rank] = message(rank + seed, lengths[rank])
+    return parts
+
+
 @settings(max_examples=15, deadline=None)
 @given(lengths=st.lists(st.sampled_from([0, 1, 7, 1_000, 2_000_000]), min_size=2, max_size=4))
 def test_every_rank_gets_what_all_have_given_to_the_bit(in_ranks, lengths):
     def work(group: Communicator):
         between = Links(group)
-        first = between.all_gather(message(group.rank, lengths[group.rank]), lengths)
-        wait = between.start_all_gather(message(group.rank + 10, lengths[group.rank]), lengths)
-        return first, wait()
+        first, second = parts_of(group.rank, lengths), parts_of(group.rank, lengths, 10)
+        between.all_gather(first)
+        between.start_all_gather(second)()
+        return first, second
 
     for first, second in in_ranks(len(lengths), work):
         for rank, length in enumerate(lengths):
@@ -42,7 +50,7 @@ def test_a_rank_that_has_gone_is_told_in_one_line(in_ranks):
             return ""
         closed.wait(10)
         with pytest.raises(GroupError) as raised:
-            between.all_gather(message(0, 4), [4, 4])
+            between.all_gather(parts_of(0, [4, 4]))
         return str(raised.value)
 
     told, _ = in_ranks(2, work)
@@ -59,7 +67,7 @@ def test_a_rank_that_does_not_answer_counts_as_lost(in_ranks):
         if group.rank == 1:
             return told.wait(10)
         with pytest.raises(GroupError, match="no answer in 0 s"):
-            between.all_gather(message(0, 4), [4, 4])
+            between.all_gather(parts_of(0, [4, 4]))
         told.set()
         return True
 
@@ -78,7 +86,9 @@ def test_somebody_else_who_connects_is_not_taken_for_a_rank(in_ranks, monkeypatc
     monkeypatch.setattr(module, "_place", knocked)
 
     def work(group: Communicator):
-        return Links(group).all_gather(message(group.rank, 3), [3, 3])
+        parts = parts_of(group.rank, [3, 3])
+        Links(group).all_gather(parts)
+        return parts
 
     for parts in in_ranks(2, work):
         assert np.array_equal(parts[0], message(0, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +20,7 @@ from recsieve.data.interactions import Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Denoiser
 from recsieve.errors import ConfigError, DivergedError
+from recsieve.files import write_text
 from recsieve.models import Fitting, Learner, Model, Scorer, fits_itself
 from recsieve.preparation import check_possible, criterion, make_learner, make_run, unless_solved
 from recsieve.settings import AUTO, Settings, auto_options, is_loss, parse_criterion, parse_duration
@@ -153,9 +155,32 @@ class Fitter:
         )  # fmt: skip
 
     def select(self, split: Split) -> Selection:
-        """Fit and score the candidates of `auto` by a plan that is saved first, and choose."""
-        settings = self.settings
-        folder = None if self.checkpoint is None else self.checkpoint.parent / "auto"
+        """Fit and judge what `auto` has to choose among, by a plan that is written down first, and choose."""
+        search, folder = self._search(split), self._folder
+        return (search.again() if self.resume else None) or search.run(self._plan(split, folder))
+
+    def fit_ahead(self, split: Split, group: Communicator) -> None:
+        """Fit what `auto` has to choose among, a share on each rank, into a folder that all see; the first waits."""
+        folder = self._folder
+        assert folder is not None
+        signs = [folder / f"rank-{rank}-is-done" for rank in range(group.size)]
+        if group.is_first:
+            for sign in signs:
+                sign.unlink(missing_ok=True)
+            self._plan(split, folder)
+        group.total(0)  # begin together
+        specs = [planned.spec for planned in Plan.read(folder / "plan.json").fits]
+        self._search(split).fit_ahead(specs[group.rank :: group.size])
+        write_text(signs[group.rank], "")
+        while group.is_first and not all(sign.exists() for sign in signs):  # one that is lost ends this one too
+            time.sleep(1)
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self.checkpoint is None else self.checkpoint.parent / "auto"
+
+    def _search(self, split: Split) -> Search:
+        settings, folder = self.settings, self._folder
 
         def fit(spec: Spec, data: Split) -> tuple[Scorer, float]:
             # What is not trained by gradients takes little longer to fit again, after a stop, than to write down.
@@ -168,8 +193,7 @@ class Fitter:
 
         k = 20 if is_loss(settings.select_by) else parse_criterion(settings.select_by)[1]
         options = auto_options(settings.denoiser_options)
-        search = Search(split, options, k, settings.seed, fit, folder=folder, progress=self.progress)
-        return (search.again() if self.resume else None) or search.run(self._plan(split, folder))
+        return Search(split, options, k, settings.seed, fit, folder=folder, progress=self.progress)
 
     def _plan(self, split: Split, folder: Path | None) -> Plan:
         """The plan of the choice: that of the run which is gone on with, or a new one, written down."""

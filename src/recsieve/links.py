@@ -13,6 +13,7 @@ import socket
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,6 @@ from recsieve.errors import GroupError
 PATIENCE = 1800.0  # seconds without a byte after which another rank counts as lost, as for gloo
 TOKEN = 16  # bytes that a rank shows when it connects, so that nobody else is taken for one
 
-Floats = NDArray[np.float32]
-
 
 class Links:
     """A TCP connection to each other rank. Every rank has to make the same calls in the same order."""
@@ -34,19 +33,16 @@ class Links:
         self._sockets = _connect(group, patience)
         self._close = weakref.finalize(self, _close, list(self._sockets.values()))
 
-    def start_all_gather(self, message: Floats, lengths: Sequence[int]) -> Callable[[], list[Floats]]:
-        """Start exchanging messages of known lengths; the returned function waits for those of the other ranks.
+    def start_all_gather(self, parts: Sequence[NDArray[Any]]) -> Callable[[], None]:
+        """Begin to exchange the parts that ranks have; this rank's is given, and what this gives fills in the others.
 
-        The message must not be changed before that.
+        All ranks know how long each is. This rank's must not be changed before the others are there.
         """
-        parts = [
-            message if rank == self._group.rank else np.empty(length, np.float32) for rank, length in enumerate(lengths)
-        ]
-        data = message.view(np.uint8).data
+        data = parts[self._group.rank].view(np.uint8).data
         to_send = {rank: data for rank in self._sockets if len(data)}
         to_receive = {rank: parts[rank].view(np.uint8).data for rank in self._sockets if len(parts[rank])}
 
-        def receive() -> list[Floats]:
+        def receive() -> None:
             poll, ranks = select.poll(), {of.fileno(): rank for rank, of in self._sockets.items()}
             while to_send or to_receive:
                 for number, rank in ranks.items():
@@ -58,15 +54,14 @@ class Links:
                 for number, _ in ready:
                     self._send(ranks[number], to_send)
                     self._receive(ranks[number], to_receive)
-            return parts
 
         for rank in list(to_send):
             self._send(rank, to_send)
         return receive
 
-    def all_gather(self, message: Floats, lengths: Sequence[int]) -> list[Floats]:
-        """The messages of all ranks, in rank order; all ranks know the lengths."""
-        return self.start_all_gather(message, lengths)()
+    def all_gather(self, parts: Sequence[NDArray[Any]]) -> None:
+        """Fill in the parts of the other ranks, as `start_all_gather` does, and wait for them."""
+        self.start_all_gather(parts)()
 
     def _send(self, rank: int, to_send: dict[int, memoryview]) -> None:
         """Send as much as the connection takes without waiting."""

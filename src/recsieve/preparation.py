@@ -31,7 +31,7 @@ def check_possible(settings: Settings, split: Split) -> None:
         raise DataError("there are no interactions to train on: give at least one.")
     if settings.chooses:
         if group.size > 1:
-            raise ConfigError("auto chooses in one process: name a model, or start it without torchrun.")
+            raise ConfigError("auto chooses on all interactions, and a rank has a share: name a model, or `train` it.")
         if len(validation) == 0:
             raise ConfigError("auto chooses on validation data, but there is none: give some, or name a model.")
     told: list[type] = [] if settings.model in (AUTO, CUSTOM) else [MODELS[settings.model]]

@@ -17,6 +17,7 @@ from recsieve.auto.data import PARTS, Stage, Trust, stage_data
 from recsieve.auto.noise import logit_tensors
 from recsieve.auto.scoring import log_popularity
 from recsieve.checking import make_settings
+from recsieve.communicator import Communicator
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.formats import read_interactions
 from recsieve.data.reading.tables import Source
@@ -176,6 +177,11 @@ class Recommender(Displayed):
         """Fit and score the candidates of `auto` by a plan that is saved first, and choose."""
         check_possible(self.settings, split)
         return self._fitter(progress, checkpoint, resume).select(split)
+
+    def fit_ahead(self, split: Split, checkpoint: Path, group: Communicator, *, resume: bool = False) -> None:
+        """Fit what `auto` has to choose among, a share on each rank, for the `fit` of the first to find."""
+        check_possible(self.settings, split)
+        self._fitter(None, checkpoint, resume).fit_ahead(split, group)
 
     def refit(self, spec: Spec, data: Interactions, epochs: float, stage: Stage) -> Scorer:
         """Fit one model for a given number of epochs, on the data of a stage."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.display import Displayed, Shown
 from recsieve.experiments.compare import run_comparison
@@ -123,9 +124,10 @@ def compare_by(
     command: str = "recsieve.compare",
     progress: Progress | None = None,
     log: str | None = None,
+    group: Communicator = SINGLE_PROCESS,
 ) -> ComparisonResult:
-    """Compare according to a configuration, and write the page."""
-    tracker = make_tracker(log, out) if log else None
+    """Compare as a configuration says, and write the page; in a group, the first rank does so, and has the result."""
+    tracker = make_tracker(log, out) if log and group.is_first else None
 
     def report(event: Started | Advanced) -> None:
         if tracker is not None and isinstance(event, Advanced) and event.ended:
@@ -134,7 +136,7 @@ def compare_by(
             progress(event)
 
     result = run_comparison(
-        config, out, split=split, command=command, progress=report, write_page=write_comparison_page
+        config, out, split=split, command=command, progress=report, write_page=write_comparison_page, group=group
     )
     if tracker is not None:
         for folder in sorted((out / "runs").iterdir()):  # those that were finished before
@@ -213,7 +215,10 @@ def tune_by(
     split: Split | None = None,
     command: str = "recsieve.tune",
     progress: Progress | None = None,
+    group: Communicator = SINGLE_PROCESS,
 ) -> TuningResult:
-    """Tune according to a configuration, and write the page."""
-    result = run_tuning(config, out, split=split, command=command, progress=progress, write_page=write_tuning_page)
+    """Tune as a configuration says, and write the page; in a group, the first rank does so, and has the result."""
+    result = run_tuning(
+        config, out, split=split, command=command, progress=progress, write_page=write_tuning_page, group=group
+    )
     return TuningResult(out, result)

@@ -110,6 +110,38 @@ def test_the_run_folder_of_a_model_that_is_solved_on_two_ranks_is_that_of_one_pr
     assert [row["item"] for row in of_ranks] == [row["item"] for row in of_one]
 
 
+def test_auto_on_two_ranks_chooses_what_one_process_chooses(parts, tmp_path, start_ranks, recsieve):
+    words = ["train", parts, "--trials", 4, "--candidates", "ease,ials,itemknn,popularity", "--json", "--out"]
+    ranks = start_ranks([["recsieve", *words, tmp_path / "ranks"]] * 2)
+    said = [rank.communicate(timeout=500) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert said[1] == ("", "")
+    alone = json.loads(recsieve(*words, tmp_path / "alone").out)
+    of_ranks = json.loads(said[0][0])
+    assert of_ranks["choice"] == alone["choice"]
+    assert of_ranks["test"] == alone["test"]
+
+
+def test_an_audit_on_two_ranks_is_that_of_one_process(parts, tmp_path, start_ranks, recsieve):
+    ranks = start_ranks([["recsieve", "audit", parts, "--out", tmp_path / "ranks", "--json"]] * 2)
+    said = [rank.communicate(timeout=500) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert said[1][0] == ""
+    assert recsieve("audit", parts, "--out", tmp_path / "alone", "--json").code == 0
+    one, other = (pl.read_parquet(tmp_path / name / "audit.parquet") for name in ("alone", "ranks"))
+    assert one.equals(other)
+
+
+def test_the_runs_of_a_comparison_are_shared_out_and_the_first_rank_concludes(parts, tmp_path, start_ranks):
+    words = ["recsieve", "compare", parts, "--strategies", "keep-all", "--plain-models", "popularity", "--seeds", 2]
+    words += ["--epochs", 1, "--json", "--out", tmp_path / "out"]
+    ranks = start_ranks([words] * 2)
+    said = [rank.communicate(timeout=500) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert said[1] == ("", "")
+    assert {row["model"]: row["seeds"] for row in json.loads(said[0][0])["rows"]} == {"gmf": 2, "popularity": 1}
+
+
 @pytest.fixture
 def two_hosts():
     """The words that lead into two network namespaces with addresses of their own, and these addresses."""

@@ -110,5 +110,5 @@ def test_a_strategy_that_chooses_among_interactions_is_refused_in_a_group(small_
 
 def test_auto_is_refused_in_a_group(small_data, in_ranks):
     data = small_data()
-    with pytest.raises(ConfigError, match="auto chooses in one process"):
+    with pytest.raises(ConfigError, match="auto chooses on all interactions"):
         in_ranks(2, lambda group: Recommender(denoiser="auto").fit(share_out(data, group)))

@@ -4,6 +4,7 @@ that has.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from recsieve.audit.pairs import PairScores
+from recsieve.communicator import Communicator
 from recsieve.data.interactions import Interactions
 from recsieve.data.statistics import fingerprint
 from recsieve.denoisers import KeepAll
@@ -94,9 +96,8 @@ class Dynamics:
 def observe_training(
     data: Interactions, *, seed: int = 0, cache: Path | None = None, progress: Progress = unheard
 ) -> Dynamics:
-    """Train once without each fold, and once on everything; finished trainings in the folder `cache` are reused."""
-    fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % FOLDS).astype(np.int8)
-    kept = Kept(cache, data, seed)
+    """Train on all but one fold, for each, and on everything; runs found in the folder `cache` are taken from there."""
+    fold, kept = _folds(data, seed), Kept(cache, data, seed)
 
     def part(number: int) -> Callable[[float], None]:
         what = f"training {number + 1} of {FOLDS + 1}"
@@ -109,6 +110,23 @@ def observe_training(
     epochs = int(np.median([run.best_epoch for run in folds]))
     full = kept.get("full", lambda: _full_run(data, epochs, _seed(seed, FOLDS), part(FOLDS)).arrays())
     return Dynamics(fold, folds, ShortTraining.of(full))
+
+
+def train_folds(data: Interactions, *, seed: int, cache: Path, group: Communicator) -> None:
+    """Train on all but one fold, for each, a share on each rank, in a folder that all see; the first waits for all."""
+    fold, kept = _folds(data, seed), Kept(cache, data, seed)
+
+    def fold_run(number: int) -> dict[str, NDArray]:
+        return _fold_run(data, fold == number, _seed(seed, number), lambda done: None).arrays()
+
+    for number in range(group.rank, FOLDS, group.size):
+        kept.get(f"fold-{number}", partial(fold_run, number))
+    while group.is_first and not all(kept.has(f"fold-{number}") for number in range(FOLDS)):
+        time.sleep(1)  # a rank that is lost ends this one too, by torchrun
+
+
+def _folds(data: Interactions, seed: int) -> NDArray[np.int8]:
+    return np.random.default_rng(seed).permutation(np.arange(len(data)) % FOLDS).astype(np.int8)
 
 
 def _seed(seed: int, run: int) -> int:
@@ -192,6 +210,10 @@ class Kept:
             with replacing(path) as temporary:
                 save_file(arrays, temporary, metadata={"of": self._of})
         return arrays
+
+    def has(self, name: str) -> bool:
+        """Whether something of the same data and seed is kept under a name."""
+        return self._folder is not None and self._read(self._folder / f"{name}.safetensors") is not None
 
     def _read(self, path: Path) -> dict[str, NDArray] | None:
         try:

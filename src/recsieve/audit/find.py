@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from recsieve.audit.checks import CHECKS, run_checks
 from recsieve.audit.cross_fit import cross_fitted_scores, usual_models
-from recsieve.audit.dynamics import CURVE, Dynamics, observe_training
+from recsieve.audit.dynamics import CURVE, Dynamics, observe_training, train_folds
 from recsieve.audit.evidence import Evidence, adjusted_for_popularity, gather_evidence
 from recsieve.audit.noise_model import enough_labels, labels_of, learn_from_labels
 from recsieve.audit.reasons import reasons_with_labels, reasons_without_labels
 from recsieve.audit.result import Audit
 from recsieve.audit.summary import summarise
+from recsieve.communicator import Communicator
 from recsieve.data.filtering import pair_keys
 from recsieve.data.interactions import NOISY, UNLABELLED, Interactions
 from recsieve.data.repeats import merge_repeats
@@ -101,6 +102,11 @@ def find_noisy_interactions(
     pairs = None if labelled is None else labelled.pairs
     checks = {name: finding.table for name, finding in findings.items() if finding.table is not None}
     return Audit(data, table, summary, shown, suspicion, probability, pairs, checks)
+
+
+def train_ahead(data: Interactions, *, seed: int, cache: Path, group: Communicator) -> None:
+    """Make the trainings of an audit that do not depend on each other, a share on each rank, for the first to find."""
+    train_folds(merge_repeats(data), seed=seed, cache=cache, group=group)
 
 
 def _of_pairs(scores: NDArray[np.float64], given: Interactions, data: Interactions) -> NDArray[np.float64]:

@@ -6,8 +6,8 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -104,7 +104,8 @@ class Search:
         candidate_scorer = self._candidate_scorer(noise)
         with self._interruptible():
             for planned in plan.fits:
-                if self._values and not self._affords(planned.seconds, plan, SEARCH_SHARE):
+                affordable = self._is_kept(planned.spec) or self._affords(planned.seconds, plan, SEARCH_SHARE)
+                if self._values and not affordable:
                     continue
                 begin(planned.spec.name)
                 self._try(planned.spec, candidate_scorer, trust)
@@ -115,6 +116,15 @@ class Search:
         with self._interruptible():
             self._try_rankings(candidate_scorer, trust, log_true)
         return self._choose(candidate_scorer, noise, trust, evidence, tried, len(plan.fits))
+
+    def fit_ahead(self, specs: Sequence[Spec]) -> None:
+        """Fit models for a `run` to find in the folder: without noise weights, which another rank may have to learn."""
+        candidate_scorer = self._candidate_scorer(None)  # what is written are lists, which no label changes
+        for spec in specs:
+            if self._read(spec, candidate_scorer) is None:
+                with suppress(DivergedError):  # the run will see that again, and say so
+                    scorer, epochs = self._fit(spec, self._split)
+                    self._write(spec, candidate_scorer.rank(scorer), epochs)
 
     def _look_for_noise(self, begin: Begin, plan: Plan) -> tuple[NoiseEstimate | None, str]:
         if not self._split.train.has_flags:
@@ -274,6 +284,9 @@ class Search:
         if self._folder is not None:
             with replacing(_lists_path(self._folder, spec)) as temporary:
                 save_file({"lists": lists}, temporary, metadata={"epochs": repr(epochs)})
+
+    def _is_kept(self, spec: Spec) -> bool:
+        return self._folder is not None and _lists_path(self._folder, spec).exists()
 
     def _read(self, spec: Spec, candidate_scorer: CandidateScorer) -> tuple[np.ndarray, float] | None:
         if self._folder is None:

@@ -1,6 +1,8 @@
 """recsieve audit"""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from recsieve.audit import Audit
+    from recsieve.communicator import Communicator
 
 LISTED = 10
 
@@ -55,40 +58,44 @@ def audit(
     """
     if share is not None and threshold is not None:
         raise ConfigError("both a share and a threshold are given, but they do the same: give one of them.")
-    from recsieve.audit import find_noisy_interactions
+    from recsieve.audit import find_noisy_interactions, train_ahead
     from recsieve.audit.noise_model import enough_labels
-    from recsieve.audit.result import TRAININGS, check_folder
+    from recsieve.audit.result import TRAININGS
     from recsieve.cli.progress import show_progress
+    from recsieve.communicator import join
     from recsieve.data.filtering import k_core as keep_k_core
     from recsieve.data.loading import find_parts
     from recsieve.data.reading.columns import Names
     from recsieve.data.reading.file_format import Format
     from recsieve.data.reading.formats import read_interactions
     from recsieve.data.reading.log_rows import log_column, log_rows
-    from recsieve.lock import locked
+    from recsieve.experiments.study import require_shared
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
-    check_folder(folder)
     names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
-    with locked(folder):
-        with show_progress("reading and compiling") as progress:
-            train = find_parts(data)["train"]
-            log = keep_k_core(read_interactions(train, **columns), k_core)
-            if threshold is not None and not enough_labels(log):
-                raise DataError(
-                    "there are too few labels to estimate the probability of noise that --threshold needs: label more "
-                    "interactions, or give a --share."
-                )
-            found = find_noisy_interactions(
-                log,
-                scores=None if scores is None else log_column(train, log, names, scores, form),
-                models=evidence,
-                seed=seed,
-                cache=folder / TRAININGS,
-                progress=progress,
+    with join() as group, _writing(folder, group), show_progress("reading and compiling") as progress:
+        train = find_parts(data)["train"]
+        log = keep_k_core(read_interactions(train, **columns), k_core)
+        if threshold is not None and not enough_labels(log):
+            raise DataError(
+                "there are too few labels to estimate the probability of noise that --threshold needs: label more "
+                "interactions, or give a --share."
             )
+        if group.size > 1:
+            require_shared(folder, group)
+            train_ahead(log, seed=seed, cache=folder / TRAININGS, group=group)
+        if not group.is_first:
+            return
+        found = find_noisy_interactions(
+            log,
+            scores=None if scores is None else log_column(train, log, names, scores, form),
+            models=evidence,
+            seed=seed,
+            cache=folder / TRAININGS,
+            progress=progress,
+        )
         found.save(folder)
         page = write_audit_page(folder)
         files = found.export(
@@ -113,6 +120,20 @@ def audit(
         "next: open the page and look through the list; `recsieve train` without a model uses noise weights if they "
         "help"
     )
+
+
+@contextmanager
+def _writing(folder: Path, group: "Communicator") -> Iterator[None]:
+    """Let the first rank be the only one who writes an audit, if that damages nothing."""
+    from recsieve.audit.result import check_folder
+    from recsieve.lock import locked
+
+    if not group.is_first:
+        yield
+        return
+    check_folder(folder)
+    with locked(folder):
+        yield
 
 
 def _tell(found: "Audit") -> None:

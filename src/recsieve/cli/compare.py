@@ -42,6 +42,7 @@ def compare(
     Finished runs are not repeated. After Ctrl-C, the same command continues.
     """
     from recsieve.cli.task_progress import task_progress
+    from recsieve.communicator import join
     from recsieve.experiments.config import make_config, read_config
     from recsieve.studies import compare_by
 
@@ -55,8 +56,10 @@ def compare(
         config = make_config({"data": source, **given})
     folder = out or Path("runs") / f"compare-{data.name.split('.')[0] or 'data'}"
     command = shlex.join(["recsieve", *sys.argv[1:]])
-    with task_progress() as progress:
-        comparison = compare_by(config, folder, command=command, progress=progress, log=log)
+    with join() as group, task_progress(group) as progress:
+        comparison = compare_by(config, folder, command=command, progress=progress, log=log, group=group)
+    if not group.is_first:
+        return
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **comparison.result}, ensure_ascii=False))
         return

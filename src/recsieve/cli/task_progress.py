@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.experiments.pool import Progress, Started
 from recsieve.experiments.wording import duration
-from recsieve.progress import Advanced
+from recsieve.progress import Advanced, unheard
 
 
 @dataclass
@@ -75,8 +77,15 @@ class Standing:
 
 
 @contextmanager
-def task_progress() -> Iterator[Progress]:
-    """Draw a bar, an estimate and the running tasks; on a pipe, print a line for each run that ends."""
+def task_progress(group: Communicator = SINGLE_PROCESS) -> Iterator[Progress]:
+    """Draw a bar, an estimate and the runs under way; on a pipe, say a line for each run that ends.
+
+    Only the first rank does so; the others say only what stops them.
+    """
+    if not group.is_first:
+        logging.getLogger().setLevel(logging.ERROR)
+        yield unheard
+        return
     console, standing = Console(stderr=True), Standing()
     if not console.is_terminal:
         yield lambda event: _say(console, standing, event)

@@ -29,6 +29,7 @@ def tune(
     Finished trials are not repeated. After Ctrl-C, the same command continues.
     """
     from recsieve.cli.task_progress import task_progress
+    from recsieve.communicator import join
     from recsieve.experiments.search import make_tuning
     from recsieve.studies import tune_by
 
@@ -36,9 +37,11 @@ def tune(
     source = DataSource(data, split=split, k_core=k_core, **columns)
     config = make_tuning({"data": source, **settings, **lists})
     folder = out or Path("runs") / f"tune-{data.name.split('.')[0] or 'data'}"
-    with task_progress() as progress:
-        command = shlex.join(["recsieve", *sys.argv[1:]])
-        tuning = tune_by(config, folder, command=command, progress=progress)
+    command = shlex.join(["recsieve", *sys.argv[1:]])
+    with join() as group, task_progress(group) as progress:
+        tuning = tune_by(config, folder, command=command, progress=progress, group=group)
+    if not group.is_first:
+        return
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), **tuning.result}, ensure_ascii=False))
         return

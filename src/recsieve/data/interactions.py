@@ -119,10 +119,6 @@ class Interactions:
         ordered[self.group.all_gather_joined(self.rows)] = self.group.all_gather_joined(values)
         return ordered
 
-    def index_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Local positions of interactions, given their positions among all; −1 stays −1."""
-        return ids if self.rows is None else np.where(ids < 0, ids, np.searchsorted(self.rows, ids))
-
     def ids_of(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Positions among all interactions, given local positions; −1 stays −1."""
         if self.rows is None:

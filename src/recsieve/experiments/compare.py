@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from recsieve.checking import accepts, make_settings
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import describe
 from recsieve.experiments.conclusions import JUDGEMENTS, conclude, runs_of_seeds
 from recsieve.experiments.config import run_settings
-from recsieve.experiments.machine import cores
+from recsieve.experiments.machine import cores_each, ranks_here
 from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan, tell_left_out
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.settings import ComparisonConfig, Noise
-from recsieve.experiments.study import check_folder, how_made, keep_split, require_split, write_result
+from recsieve.experiments.study import how_made, keep_split, require_shared, require_split, write_result, writing
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
-from recsieve.lock import locked
 from recsieve.memory import free_memory
 from recsieve.models import fits_memory
 from recsieve.preparation import check_possible
@@ -53,23 +54,42 @@ def run_comparison(
     command: str = "",
     progress: Progress | None = None,
     write_page: Callable[[Path], object] = lambda folder: None,
+    group: Communicator = SINGLE_PROCESS,
 ) -> dict[str, Any]:
-    """Train what is missing, compare, and write comparison.json and the tables into `out`."""
+    """Train what is not trained yet, compare, and write comparison.json and the tables into `out`.
+
+    In a group, each rank trains a share, and only the first has a result.
+    """
     started = time.perf_counter()
-    check_folder(out, "comparison")
-    with locked(out):
-        split = require_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
-        config = _affordable(config, split)
-        prepared = _prepare(config, out, split)
+    with writing(out, "comparison", group):
+        config, prepared = _begin(config, out, split, group)
         cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
         tasks = [_task(cell, prepared[cell.noise], out, config) for cell in cells]
         workers = _workers(config, prepared, len(tasks))
-        run_all(tasks, workers, progress, most=config.epochs)
+        run_all(tasks, workers, progress, most=config.epochs, group=group)
+        if not group.is_first:
+            return {}
         found = _conclusions(config, cells, out, prepared)
         result = how_made(config, command, started) | {"workers": workers} | found
         write_result(out / RESULT, result)
         write_page(out)
     return result
+
+
+def _begin(
+    config: ComparisonConfig, out: Path, split: Split | None, group: Communicator
+) -> tuple[ComparisonConfig, dict[str, Prepared]]:
+    """Write down the data on the first rank, and tell the others what it has found."""
+    told: dict[str, Any] = {}
+    if group.is_first:
+        split = require_split(config.data, split, ("train", "validation", "test"), "strategies are compared")
+        config = _affordable(config, split)
+        prepared = _prepare(config, out, split)
+        told = {"plain_models": config.plain_models, "prepared": {name: asdict(one) for name, one in prepared.items()}}
+    told = json.loads(group.broadcast_bytes(json.dumps(told, default=str).encode()))
+    require_shared(out, group)
+    prepared = {name: Prepared(**one | {"folder": Path(one["folder"])}) for name, one in told["prepared"].items()}
+    return config.model_copy(update={"plain_models": told["plain_models"]}), prepared
 
 
 def _affordable(config: ComparisonConfig, split: Split) -> ComparisonConfig:
@@ -118,11 +138,11 @@ def _memory(split: Split) -> int:
 def _workers(config: ComparisonConfig, prepared: Mapping[str, Prepared], runs: int) -> int:
     """As many processes as cores and memory allow, and never more than there are runs."""
     need = max(entry.memory for entry in prepared.values())
-    budget = 0.8 * free_memory()
+    budget = 0.8 * free_memory() / ranks_here()
     fitting = int(budget // need)
     if not fitting:
         log.warning("a run needs about %.1f GB, more than the %.1f GB allowed.", need / 2**30, budget / 2**30)
-    return max(1, min(config.workers or cores(), fitting, runs))
+    return max(1, min(config.workers or cores_each(), fitting, runs))
 
 
 def _conclusions(

@@ -27,6 +27,16 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def cores_each() -> int:
+    """The cores for each of the ranks that torchrun has started on this host; all where it has not."""
+    return max(1, cores() // ranks_here())
+
+
+def ranks_here() -> int:
+    """How many ranks torchrun has started on this host."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that affect results."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}

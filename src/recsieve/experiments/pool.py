@@ -4,10 +4,12 @@ neither on the number of processes nor on their order.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -23,15 +25,18 @@ from typing import Any, Protocol
 import numba
 import torch
 
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.errors import RecsieveError, RunError
-from recsieve.experiments.machine import cores
+from recsieve.experiments.machine import cores_each
 from recsieve.files import write_text
 from recsieve.progress import Advanced, unheard
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event, Validated
 
 log = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0  # seconds, at what other ranks have finished
 
 
 @dataclass(frozen=True)
@@ -105,17 +110,41 @@ def run_all(
     most: int,
     unit: str = "epoch",
     noun: str = "runs",
+    group: Communicator = SINGLE_PROCESS,
 ) -> None:
     """Run every task that is not finished; the first failure, or an interruption, ends them all.
 
-    There are as many processes as cores unless `workers` says otherwise, and `most` units in a task.
+    There are as many processes as cores where `workers` does not say, and `most` units in a task. In a group, each rank
+    runs a share, in folders that all of them see, and the first waits until all are finished; the others do not.
     """
     report = progress or unheard
-    todo = [task for task in tasks if not task.finished]
-    workers = max(1, min(workers or cores(), len(todo)))
-    report(Started(len(tasks), len(tasks) - len(todo), workers, noun))
-    if todo:
-        _in_processes([(task, Advanced(task.name, 0, most, unit)) for task in todo], workers, report)
+    todo = _unfinished(tasks, group)
+    begun = {task.name: Advanced(task.name, 0, most, unit) for task in todo}
+    own = todo[group.rank :: group.size]
+    workers = max(1, min(workers or cores_each(), len(own)))
+    report(Started(len(tasks), len(tasks) - len(todo), min(workers * group.size, max(len(todo), 1)), noun))
+    if own:
+        _in_processes([(task, begun[task.name]) for task in own], workers, report)
+    if group.is_first:
+        for task in _finishing([task for place, task in enumerate(todo) if place % group.size]):
+            report(replace(begun[task.name], done=most, ended=True))
+
+
+def _unfinished(tasks: Sequence[Task], group: Communicator) -> list[Task]:
+    """As the first rank sees it, so that all mean the same, whatever the others have finished meanwhile."""
+    numbers = [number for number, task in enumerate(tasks) if not task.finished] if group.is_first else []
+    return [tasks[number] for number in json.loads(group.broadcast_bytes(json.dumps(numbers).encode()))]
+
+
+def _finishing(tasks: Sequence[Task]) -> Iterator[Task]:
+    """The tasks of other ranks, as they are finished; a rank that is lost ends this one too, by torchrun."""
+    left = list(tasks)
+    while left:
+        for task in [task for task in left if task.finished]:
+            left.remove(task)
+            yield task
+        if left:
+            time.sleep(LOOK_EVERY)
 
 
 @lru_cache(maxsize=1)

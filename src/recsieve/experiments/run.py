@@ -19,6 +19,7 @@ from recsieve.errors import DivergedError, RecsieveError, RunError
 from recsieve.evaluation import Evaluation
 from recsieve.experiments.pool import Reporter
 from recsieve.experiments.source import DataSource
+from recsieve.experiments.study import require_shared
 from recsieve.lock import locked
 from recsieve.preparation import check_possible
 from recsieve.recommendations.filters import Filters
@@ -99,8 +100,14 @@ def train_and_save(
             result = RunResult(run.path, metrics)
         else:
             # The authors' code takes a given split as it stands, with what the test repeats.
-            split = data.load(group, check=settings.fidelity == "paper")
-            result = train_split(split, data.describe(), settings, run, ks=ks, resume=resume, progress=progress)
+            # What `auto` has to choose among is shared out instead of the interactions.
+            split = data.load(SINGLE_PROCESS if settings.chooses else group, check=settings.fidelity == "paper")
+            if settings.chooses and not group.is_first:
+                _fit_ahead(settings, split, run, group)
+                return RunResult(run.path, {})
+            result = train_split(
+                split, data.describe(), settings, run, ks=ks, resume=resume, progress=progress, group=group
+            )
         if group.is_first:
             write_page(result)
         return result
@@ -127,9 +134,13 @@ def train_split(
     ks: Sequence[int] = DEFAULT_KS,
     resume: bool = False,
     progress: Callable[[Event], None] | None = None,
+    group: Communicator = SINGLE_PROCESS,
 ) -> RunResult:
-    """Train on a loaded split, or on a rank's share of one."""
-    group = split.train.group
+    """Train on a split that is read already, or on a rank's share of one.
+
+    Where `auto` chooses, the split is whole, and the trainings are shared out among the group.
+    """
+    helpers, group = group, split.train.group
     check_possible(settings, split)
     about = about | {"fingerprint": fingerprint(split.train)}
     going_on = group.any(group.is_first and resume and run.exists)
@@ -145,6 +156,8 @@ def train_split(
     recommender = Recommender(**settings.model_dump())
     diverged: DivergedError | None = None
     try:
+        if settings.chooses and helpers.size > 1:
+            _fit_ahead(settings, split, run, helpers, resume=has_state)
         recommender.fit(split, progress=progress, checkpoint=run.checkpoint, resume=has_state)
     except RecsieveError as error:
         if not isinstance(error, DivergedError) or recommender.model is None:
@@ -178,6 +191,12 @@ def write_metrics(
     }
     run.write_metrics(metrics)
     return metrics
+
+
+def _fit_ahead(settings: Settings, split: Split, run: RunFolder, group: Communicator, *, resume: bool = False) -> None:
+    """Fit a share of what `auto` has to choose among, where the first rank has begun a run that all see."""
+    require_shared(run.path, group)
+    Recommender(**settings.model_dump()).fit_ahead(split, run.checkpoint, group, resume=resume)
 
 
 def _examples(recommender: Recommender, split: Split) -> pl.DataFrame | None:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from recsieve.communicator import Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.experiments.machine import machine, versions
 from recsieve.experiments.source import DataSource
 from recsieve.files import write_text
-from recsieve.lock import is_begun
+from recsieve.lock import HOLDER, is_begun, locked
 from recsieve.storage.run_folder import RunFolder
 
 FORMAT = 1
@@ -30,6 +32,25 @@ def check_folder(out: Path, what: str) -> None:
         raise RunError(f"{out} is a file, but a {what} is a folder: give another name.")
     if is_begun(out) and not (out / "data").exists():
         raise RunError(f"{out} holds files that are not a {what} of recsieve: give another folder.")
+
+
+@contextmanager
+def writing(out: Path, what: str, group: Communicator) -> Iterator[None]:
+    """Let the first rank be the only one who writes a study of this kind, if that damages nothing."""
+    if not group.is_first:
+        yield
+        return
+    check_folder(out, what)
+    with locked(out):
+        yield
+
+
+def require_shared(out: Path, group: Communicator) -> None:
+    """Refuse ranks that do not see the folder in which the first has begun."""
+    holder = out / HOLDER
+    said = group.broadcast_bytes(holder.read_bytes() if group.is_first else b"")  # the others look after it has
+    if not group.all(holder.exists() and holder.read_bytes() == said):
+        raise RunError(f"{out} is not the same folder on all hosts: give one on a disk that they share, with --out.")
 
 
 def require_split(data: DataSource | None, split: Split | None, needed: Sequence[str], use: str) -> Split:

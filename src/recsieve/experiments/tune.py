@@ -13,6 +13,7 @@ import tomli_w
 from optuna.trial import TrialState
 
 from recsieve.checking import make_settings
+from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.splitting import Split
 from recsieve.data.statistics import fingerprint
 from recsieve.errors import DivergedError
@@ -31,11 +32,10 @@ from recsieve.experiments.search import (
 from recsieve.experiments.settings import TuningConfig
 from recsieve.experiments.source import DataSource
 from recsieve.experiments.space import in_words
-from recsieve.experiments.study import check_folder, how_made, require_split, write_result
+from recsieve.experiments.study import how_made, require_shared, require_split, write_result, writing
 from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
-from recsieve.lock import locked
 from recsieve.preparation import check_possible
 from recsieve.settings import Common
 from recsieve.storage.run_folder import RunFolder
@@ -51,15 +51,22 @@ def run_tuning(
     command: str = "",
     progress: Progress | None = None,
     write_page: Callable[[Path], object] = lambda folder: None,
+    group: Communicator = SINGLE_PROCESS,
 ) -> dict[str, Any]:
-    """Run the missing trials, and write tuning.json, the table of trials, and a comparison to run next."""
-    started = time.perf_counter()
-    check_folder(out, "tuning")
-    with locked(out):
-        data = _prepare(config, out, split)
+    """Make the trials that are left, and write tuning.json, the table of trials, and a comparison to run next.
+
+    In a group, each rank makes those of some strategies, and only the first has a result.
+    """
+    started, data = time.perf_counter(), out / "data"
+    with writing(out, "tuning", group):
+        if group.is_first:
+            _prepare(config, data, split)
+        require_shared(out, group)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         tasks = [StudyTask(name, config, data, out) for name in config.strategies]
-        run_all(tasks, config.workers, progress, most=config.trials, unit="trial", noun="strategies")
+        run_all(tasks, config.workers, progress, most=config.trials, unit="trial", noun="strategies", group=group)
+        if not group.is_first:
+            return {}
         found = [_describe(open_study(out, name), config.model, name) for name in config.strategies]
         result = how_made(config, command, started) | {"strategies": found, "advice": advice(found, config.select_by)}
         write_result(out / RESULT, result)
@@ -70,10 +77,10 @@ def run_tuning(
     return result
 
 
-def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
+def _prepare(config: TuningConfig, folder: Path, split: Split | None) -> None:
     """Write the split once, and refuse another in the same folder."""
     split = require_split(config.data, split, ("train", "validation"), "options are chosen")
-    run = RunFolder(out / "data")
+    run = RunFolder(folder)
     settings = make_settings(common_settings(config))
     for strategy in config.strategies:
         check_possible(settings.model_copy(update={"denoiser": strategy}), split)
@@ -83,7 +90,6 @@ def _prepare(config: TuningConfig, out: Path, split: Split | None) -> Path:
     else:
         run.write_split(split)
         run.write_config(settings, about)
-    return run.path
 
 
 def _describe(study: optuna.Study, model: str, denoiser: str) -> dict[str, Any]:

@@ -86,6 +86,19 @@ class RowAdam:
         self.timeline.advance(learning_rate)
         step_rows(unique, gradients, self.rows(table), self.timeline.step)
 
+    def step_sums(
+        self, table: NDArray[np.float32], flat: NDArray[np.float32], parts: NDArray[np.int64], learning_rate: float
+    ) -> None:
+        """Make a step with gradients that come in parts, in which a row may be once each, added up in their order.
+
+        A part is the place in `flat` of its row numbers (the bits of an int32), that of its gradients, and how many.
+        """
+        rows, step = self.rows(table), self.timeline.step
+        unique, begins = _add_up(flat.view(np.int32), flat, parts, table.shape[1], self.marks)
+        catch_up_rows(unique[self.last[unique] != step], rows, step)
+        self.timeline.advance(learning_rate)
+        _step_flat(unique, begins, flat, self.rows(table), self.timeline.step)
+
 
 class Rows(NamedTuple):
     """A table, Adam's state of each row, and the past learning rates, in the form that kernels take."""
@@ -348,6 +361,47 @@ def step_rows(rows, gradients, at, step):
         row = rows[place]
         for i in range(table.shape[1]):
             mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], gradients[place, i], factors)
+            exp_avg[row, i], exp_avg_sq[row, i] = mean, square
+            table[row, i] -= movement
+        last[row] = step
+
+
+@_fused
+def _add_up(numbers, flat, parts, n_factors, marks):
+    """The rows of all parts without repetition, and where in `flat` the gradient of each begins.
+
+    That of a row which several parts have is added up there, in their order. `marks` has a −1 for each row of the
+    table, before and after.
+    """
+    most, count = parts[:, 2].sum(), 0
+    unique, begins = np.empty(most, np.int32), np.empty(most, np.int64)
+    for first, begin, length in parts:
+        for row in numbers[first : first + length]:
+            known = marks[row]
+            if known < 0:
+                marks[row], unique[count], begins[count] = count, row, begin
+                count += 1
+            else:
+                total = begins[known]
+                for i in range(n_factors):
+                    flat[total + i] += flat[begin + i]
+            begin += n_factors
+    for row in unique[:count]:
+        marks[row] = -1
+    return unique[:count], begins[:count]
+
+
+@_fused
+def _step_flat(unique, begins, flat, at, step):
+    """As `step_rows`, with the gradient of each row somewhere in an array."""
+    table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
+    factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
+    for k in range(len(unique)):
+        if k + AHEAD < len(unique):
+            _fetch_row(table, exp_avg, exp_avg_sq, np.int64(unique[k + AHEAD]))
+        row, begin = unique[k], begins[k]
+        for i in range(table.shape[1]):
+            mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], flat[begin + i], factors)
             exp_avg[row, i], exp_avg_sq[row, i] = mean, square
             table[row, i] -= movement
         last[row] = step

@@ -18,6 +18,7 @@ class Drawn(NamedTuple):
     users: NDArray[np.int32]
     items: NDArray[np.int32]
     interactions: NDArray[np.int64]  # which of those here it is, −1 for a negative
+    ids: NDArray[np.int64]  # which of those of all ranks
     positions: NDArray[np.int64]  # in the epoch, ascending
 
 
@@ -43,17 +44,14 @@ class OwnRows:
         begins, order = self._shuffled(key)
         # A group of an interaction and its negatives may begin before the start.
         first, last = np.searchsorted(begins, [start - self._period + 1, stop])
-        own, lengths = order[first:last], self._lengths[order[first:last]]
-        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        own, positions = np.repeat(own, lengths), np.repeat(begins[first:last], lengths) + within
-        asked = (positions >= start) & (positions < stop)
-        own, within, positions = own[asked], within[asked], positions[asked]
+        own, within, positions = _rows_between(begins[first:last], order[first:last], self._lengths, start, stop)
         users, items = self._data.users[own], self._data.items[own].copy()
-        counters = _rows(self._data)[own] * self._period + within
-        bits = _bits_at(positions, key) if self._user_grouped else _bits_of(counters, key)
+        of_all = _rows(self._data)[own]
+        bits = _bits_at(positions, key) if self._user_grouped else _bits_of(of_all * self._period + within, key)
         observed = self._observed
         _fill_negatives(items, users, within, bits, observed.offsets, observed.items, observed.n_items)
-        return Drawn(users, items, np.where(within == 0, own, -1), positions)
+        interactions, ids = (np.where(within == 0, of, -1) for of in (own, of_all))
+        return Drawn(users, items, interactions, ids, positions)
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first row at or after each position that is an interaction's own, on any rank."""
@@ -109,6 +107,20 @@ def next_group(positions: NDArray[np.int64], ends: NDArray[np.int64], periods: N
 
 def _rows(data: Interactions) -> NDArray[np.int64]:
     return np.arange(len(data)) if data.rows is None else data.rows
+
+
+@njit(nogil=True, cache=True)
+def _rows_between(begins, order, lengths, start, stop):
+    """The rows of interactions and their negatives from `start` to `stop`: of which, the how manyth, at which place."""
+    most, count = lengths[order].sum(), 0
+    own, within, positions = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    for k in range(len(order)):
+        for number in range(lengths[order[k]]):
+            position = begins[k] + number
+            if start <= position < stop:
+                own[count], within[count], positions[count] = order[k], number, position
+                count += 1
+    return own[:count], within[:count], positions[:count]
 
 
 @njit(nogil=True, cache=True)

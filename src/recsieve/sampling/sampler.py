@@ -201,8 +201,8 @@ class Sampler:
             return self._batch(users, items, index if self._chosen is None else _mapped(self._chosen, index))
         drawn = self._own.draw(key, start, stop)
         rows = self._batch(drawn.users, drawn.items, drawn.interactions)
-        ids = torch.from_numpy(self._data.ids_of(drawn.interactions))
-        return replace(rows, ids=ids, positions=torch.from_numpy(drawn.positions - start), n_all=int(stop - start))
+        ids, positions = torch.from_numpy(drawn.ids), torch.from_numpy(drawn.positions - start)
+        return replace(rows, ids=ids, positions=positions, n_all=int(stop - start))
 
     def _key(self, epoch: int) -> np.uint64:
         return np.uint64(np.random.SeedSequence([self._seed, epoch]).generate_state(1, np.uint64)[0])

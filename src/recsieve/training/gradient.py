@@ -25,6 +25,7 @@ from recsieve.objectives import Objective
 from recsieve.sampling import Layout, Sampler
 from recsieve.settings import TrainingPlan
 from recsieve.training.history import History
+from recsieve.training.own_index import OwnIndex
 from recsieve.training.steps import Stepped, Stepper, make_stepper, weigh_batch
 from recsieve.training.steps.redraw import Redraw
 
@@ -78,7 +79,7 @@ class GradientFitting(Fitting):
                 )
             self._steps = Redraw(self._steps, model, self.loss, data, plan.seed)
         self._own_users = np.flatnonzero(data.user_counts())
-        self._history, self._next = History(data), NextEpoch()
+        self._history, self._index, self._next = History(data), OwnIndex(data.rows), NextEpoch()
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
         self._fresh: NDArray[np.bool_] | None = None  # interactions that come more often than others
@@ -136,10 +137,10 @@ class GradientFitting(Fitting):
 
     def _remember(self, stepped: Stepped) -> None:
         self._check_finite(stepped.means)
-        self._history.add(*stepped)
+        index = torch.from_numpy(self._index.of(stepped.ids.numpy()))
+        self._history.add(stepped.means, stepped.losses, stepped.weights, index)
         if self.memory is not None:
-            ids = torch.from_numpy(self.data.index_of(stepped.ids.numpy()))
-            self.memory.add(stepped.losses, stepped.weights, ids)
+            self.memory.add(stepped.losses, stepped.weights, index)
 
     def _check_finite(self, means: list[float]) -> None:
         """Stop at the first of some steps whose loss is no number; it is the same on all ranks."""

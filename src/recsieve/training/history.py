@@ -33,12 +33,13 @@ class History:
         self._rows: list[list[float]] = []
         self.mean_loss = 0.0  # of all interactions and negatives of the last row, before weighing
 
-    def add(self, means: list[float], losses: Tensor, weights: Tensor, ids: Tensor) -> None:
-        """Add steps: what was minimised in each, and the losses and weights of all rows, or of a share."""
+    def add(self, means: list[float], losses: Tensor, weights: Tensor, index: Tensor) -> None:
+        """Take steps into account: what was minimised in each, the losses and weights of all or of a share, and where
+        the interactions that they are of stand here."""
         self._reduced = sum(means, start=self._reduced)
         self._steps += len(means)
-        index = self._data.index_of(ids.numpy())
-        _tally(self._sums, self._counts, self._dropped, losses.numpy(), weights.numpy(), index, self._kinds)
+        rows = losses.numpy(), weights.numpy(), index.numpy()
+        _tally(self._sums, self._counts, self._dropped, *rows, self._kinds)
 
     def close_row(self, step: int, epoch: int) -> float:
         """Record the means since the last row, and return that of the loss."""
@@ -78,11 +79,11 @@ class History:
 
 @njit(cache=True)
 def _tally(
-    sums: NDArray, counts: NDArray, dropped: NDArray, losses: NDArray, weights: NDArray, ids: NDArray, kinds: NDArray
+    sums: NDArray, counts: NDArray, dropped: NDArray, losses: NDArray, weights: NDArray, index: NDArray, kinds: NDArray
 ) -> None:
     """Add losses to the kind of their interaction: CLEAN, NOISY, unknown (2) or negative (3)."""
     for i in range(len(losses)):
-        kind = kinds[ids[i]] if ids[i] >= 0 else 3
+        kind = kinds[index[i]] if index[i] >= 0 else 3
         sums[kind] += losses[i]
         counts[kind] += 1
         dropped[kind] += weights[i] == 0
