@@ -1,15 +1,12 @@
 """Runs that follow each other, without a service around them."""
 
-import re
 import shutil
 import weakref
-from pathlib import Path
 
 import pytest
 
 from recsieve import Recommender, split_interactions
-from recsieve.errors import ConfigError, RunError
-from recsieve.models.scorer import Scorer
+from recsieve.errors import RunError
 from recsieve.serving import server
 from recsieve.serving.server import Current
 
@@ -49,10 +46,3 @@ def test_a_run_that_cannot_be_read_changes_neither_the_current_one_nor_the_one_b
         current.reload(damaged)
     assert current.server is second
     assert current.back() is first
-
-
-def test_the_page_asks_again_without_reasons_where_the_model_cannot_explain():
-    page = (Path(server.__file__).parent / "page.html").read_text(encoding="utf-8")
-    pattern = re.search(r"\((/[^/]+/)\.test\(error\.message\)", page)[1].strip("/")
-    with pytest.raises(ConfigError, match=pattern):
-        Scorer().contributions(None, None)
