@@ -40,8 +40,8 @@ def _new_users() -> list[str]:
         "error over users. The users left out are a random share of those with five items or more (`--left-out`), "
         "sampled the given number of times (`--draws`). The model trained without them also has less data: "
         "in the last column the model trained with them recommends from the same items, as for new users. Where that "
-        "share is 100 %, folding in is exact, and what is missing in the share before it is only due to less data: "
-        "steam-200k is small, so `itemknn` misses a twentieth of its users, and a hundredth less."
+        "share is 100 %, folding in is exact, and a lower share in the column before it comes only from less data. "
+        "steam-200k is small: without a twentieth of its users `itemknn` is worse than without a hundredth of them."
     )
     cells = (
         (row["data"], f"`{row['model']}`", f"{row['left_out']:.0%}, {row['draws']}×", f"{row['users']:,}",

@@ -46,3 +46,19 @@ def test_a_run_that_cannot_be_read_changes_neither_the_current_one_nor_the_one_b
         current.reload(damaged)
     assert current.server is second
     assert current.back() is first
+
+
+def test_the_run_before_is_loaded_again_where_a_later_one_failed_only_while_loading(runs, monkeypatch):
+    current = Current(runs / "ease")
+    current.reload(runs / "itemknn")
+
+    def fail(folder):
+        raise RunError("it is damaged.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "Server", fail)
+        with pytest.raises(RunError, match="damaged"):
+            current.reload(runs / "popularity")
+    assert current.server.folder == runs / "itemknn"
+    assert current.back().folder == runs / "ease"
+    assert current.back().folder == runs / "itemknn"

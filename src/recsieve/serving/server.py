@@ -92,7 +92,7 @@ class Current:
 
     def __init__(self, folder: Path) -> None:
         self.server = Server(folder)
-        self._before: Server | None = None
+        self._before: Server | Path | None = None  # only its folder, if a later run could not be loaded
         self._turn = threading.Lock()
 
     def reload(self, folder: Path | None = None) -> Server:
@@ -101,7 +101,8 @@ class Current:
         with self._turn:
             try:
                 RunFolder(folder).require()
-                self._before = None  # or there would be three at once
+                if not isinstance(self._before, Path | None):
+                    self._before = self._before.folder  # or there would be three runs in memory
                 server = Server(folder)
             except (ValueError, OSError) as error:  # of a name that no folder can have
                 raise RunError(f"{str(folder)!r} cannot be opened ({error}): give a run folder.") from None
@@ -114,5 +115,6 @@ class Current:
         with self._turn:
             if self._before is None:
                 raise RunError("there is no earlier run to go back to.")
-            self._before, self.server = self.server, self._before
+            before = Server(self._before) if isinstance(self._before, Path) else self._before
+            self._before, self.server = self.server, before
             return self.server
