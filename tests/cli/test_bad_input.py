@@ -214,7 +214,7 @@ def test_what_cannot_be_measured_is_said_and_no_step_is_shown_as_a_score(recsiev
     assert answer.code == 0
     assert "no validation data" in caplog.text
     assert "best" not in answer.err
-    assert "the test part is empty" in answer.out
+    assert "The test part is empty" in answer.out
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["selected"]["score"] is None
     assert recsieve("recommend", tmp_path / "run").code == 0
 
