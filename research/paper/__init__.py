@@ -1,6 +1,6 @@
 """The results of the WSDM 2021 paper: which runs each needs, and what it makes of them.
 
-`published` holds what the paper printed, `data_sets` opens data, `runs` says what a run is, `store` trains what is
+`published` holds what the paper printed, `data_sets` opens data, `runs` says what a run is, `reproduce` trains what is
 missing and keeps it for every result that needs the same run.
 """
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from recsieve.data.loading import load_split
 from recsieve.data.splitting import Split
+from recsieve.data.statistics import describe
 from recsieve.errors import ConfigError, DataError, did_you_mean
 from recsieve.simulation.config import like
 from recsieve.simulation.simulate import simulate
@@ -44,6 +46,16 @@ class DataSet:
     def steps_of(self, n_interactions: int) -> int:
         """The steps of an epoch of so many interactions, each with a negative."""
         return -(-2 * n_interactions // published.BATCH)
+
+    def facts(self) -> dict[str, Any]:
+        """What is worth writing down; its path as it was given."""
+        split = self.split
+        return {
+            "name": self.name, "source": self.source, "about": self.about, "preset": self.preset,
+            "is_papers": self.is_papers, "cutoffs": list(self.cutoffs), "steps_per_epoch": self.steps_per_epoch,
+            "catalogue": {"users": split.train.n_users, "items": split.train.n_items},
+            "validation": len(split.validation), "test": len(split.test), **describe(split.train),
+        }  # fmt: skip
 
     def ramp(self, steps: int, epochs: int) -> int:
         """The paper's ε_N for this data: as it is for the paper's own, for others the same share of the training."""

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from recsieve.errors import ConfigError
 from recsieve.experiments.machine import cores, machine, versions
-from recsieve.experiments.pool import Progress, cached_split, run_all
-from recsieve.experiments.study import rounded
+from recsieve.experiments.pool import Progress, Reporter, cached_split, run_all
+from recsieve.experiments.study import keep_split, rounded
 from recsieve.files import write_text
+from recsieve.storage.run_folder import RunFolder
 from research.paper import TITLES, curves, figure6, figure8, table1, table3, table4, untrained
 from research.paper.data_sets import DataSet
 from research.paper.estimate import estimate
 from research.paper.runs import Options, RunSpec, Study
-from research.paper.store import Store, data_facts
+from research.paper.training import train_run
 
 FORMAT = 1
 ASK_FOR_NOISE = ("table1", "figure3", "figure7", "figure9", "phenomenon")  # which say nothing without it
@@ -50,6 +51,26 @@ RESULTS: dict[str, Result] = {
 }
 
 
+@dataclass(frozen=True)
+class RunTask:
+    """A run, the folder of its data and its own."""
+
+    run_spec: RunSpec
+    data: Path
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.data.parent.name} {self.run_spec.name}"
+
+    @property
+    def finished(self) -> bool:
+        return RunFolder(self.folder).finished
+
+    def run(self, reporter: Reporter) -> None:
+        train_run(cached_split(self.data), self.run_spec, RunFolder(self.folder), reporter.take)
+
+
 def reproduce_result(
     name: str,
     data_sets: Sequence[DataSet],
@@ -62,12 +83,11 @@ def reproduce_result(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Train what the result needs and is not in `out` yet, and write NAME.json there."""
-    store, result = Store(out), RESULTS[name]
+    result, studies = RESULTS[name], [Study(data, options, out) for data in data_sets]
     _check(name, data_sets)
-    for data in data_sets:
-        store.add_data(data)
-    studies = [store.study(data, options) for data in data_sets]
-    _train(result, studies, store, workers or cores(), announce, progress)
+    for study in studies:  # for the processes that train; other data under the same name are refused
+        keep_split(study.home / "data", study.data.split)
+    _train(result, studies, workers or cores(), announce, progress)
     found = {
         **(untrained.reweighting() if name == "figure5" else {}),  # the only one that follows from a formula alone
         "format": FORMAT,
@@ -78,7 +98,7 @@ def reproduce_result(
         "options": asdict(options),
         "machine": machine(),
         "versions": versions(),
-        "data_sets": [{"data": data_facts(study.data), **result.collect(study)} for study in studies],
+        "data_sets": [{"data": study.data.facts(), **result.collect(study)} for study in studies],
     }
     found = rounded(found)
     write_text(out / f"{name}.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -88,7 +108,6 @@ def reproduce_result(
 def _train(
     result: Result,
     studies: Sequence[Study],
-    store: Store,
     workers: int,
     announce: Callable[[str], None],
     progress: Progress | None,
@@ -96,7 +115,11 @@ def _train(
     """Train until nothing is missing: a sweep asks for more once its grid is trained."""
     trained = False
     while True:
-        tasks = [task for study in studies for task in store.tasks(study, result.runs(study))]
+        tasks = [
+            RunTask(run, study.home / "data", study.path(run))
+            for study in studies
+            for run in dict.fromkeys(result.runs(study))
+        ]
         todo = [task for task in tasks if not task.finished]
         if not todo:
             if tasks and not trained:

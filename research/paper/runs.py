@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -143,7 +144,11 @@ class Study:
 
     data: DataSet
     options: Options
-    folder: Path
+    out: Path  # with DATA/data and DATA/runs/RUN, which all results share
+
+    @property
+    def home(self) -> Path:
+        return self.out / re.sub(r"[^\w.-]+", "_", self.data.name)
 
     def models(self, usual: tuple[str, ...]) -> tuple[str, ...]:
         """The models that were asked for, or those of the paper's table or figure."""
@@ -167,7 +172,7 @@ class Study:
         return [self[run] for run in self.seeds(model, method)]
 
     def path(self, run: RunSpec) -> Path:
-        return self.folder / run.name
+        return self.home / "runs" / run.name
 
     def finished(self, run: RunSpec) -> bool:
         return RunFolder(self.path(run)).finished

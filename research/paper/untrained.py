@@ -20,7 +20,7 @@ POINTS = 100
 
 @dataclass(frozen=True)
 class Untrained:
-    """A result without runs; what is counted of every data set stands beside it (`store.data_facts`)."""
+    """A result without runs; what is counted of every data set stands beside it (`DataSet.facts`)."""
 
     shown: Callable[[DataSet], dict[str, Any]]
 

@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from recsieve.errors import ConfigError, DataError
-from recsieve.evaluation.detection import average_precision, detection, roc_auc
+from recsieve.evaluation.detection import detection, roc_auc
 
 # Few different scores, so that ties are the rule.
 SCORED = st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=40)
@@ -102,7 +102,7 @@ def test_average_precision_is_the_sum_of_precision_over_steps_of_recall(scored):
         recall = noise[selected].sum() / noise.sum()
         total += (recall - recall_before) * noise[selected].mean()
         recall_before = recall
-    assert average_precision(scores, noise) == pytest.approx(total)
+    assert detection(scores, noise)["average_precision"] == pytest.approx(total)
 
 
 @given(SCORED, st.floats(0, 1))

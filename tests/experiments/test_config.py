@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from recsieve.denoisers import DENOISERS, RandomDrop
 from recsieve.errors import ConfigError
 from recsieve.experiments.config import make_config, read_config, run_settings
 from recsieve.experiments.settings import Strategy
@@ -66,3 +67,17 @@ def test_auto_has_a_number_of_trials_in_a_comparison_and_not_a_time():
     config = make_config({"models": ["gmf"]})
     assert run_settings(config, "gmf", Strategy(denoiser="auto"), 0)["trials"] == 12
     assert run_settings(config, "gmf", Strategy(denoiser="keep-all"), 0)["trials"] is None
+
+
+def test_a_strategy_with_a_seed_of_its_own_gets_that_of_the_run_whatever_it_is_called(monkeypatch):
+    class Chance(RandomDrop):
+        pass
+
+    for names in (DENOISERS._ours, DENOISERS._loaded):
+        monkeypatch.setitem(names, "chance", Chance)
+    given = {"chance": {"denoiser": "chance"}, "fixed": {"denoiser": "chance", "denoiser_options": {"seed": 5}}}
+    config = make_config({"strategies": given})
+    seeds = {
+        name: run_settings(config, "gmf", of, seed=3)["denoiser_options"] for name, of in config.strategies.items()
+    }
+    assert seeds == {"chance": {"seed": 3}, "fixed": {"seed": 5}}

@@ -93,9 +93,6 @@ class Candidate:
         """The same candidate without its denoising."""
         return Candidate(tuple(spec.without_denoising() for spec in self.specs), self.weights, 0.0, self.gamma)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Candidate:
         specs = tuple(Spec(**spec) for spec in values["specs"])

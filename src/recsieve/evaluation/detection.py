@@ -50,12 +50,8 @@ def detection(
 
 def roc_auc(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> float:
     """The probability that a false positive has a higher score than a true positive; a tie counts half."""
-    return _Ladder.of(*_sorted(scores, noise)).roc_auc()
-
-
-def average_precision(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> float:
-    """The mean over false positives of the precision among all interactions with at least their score."""
-    return _Ladder.of(*_sorted(scores, noise)).average_precision()
+    order = np.argsort(-scores, kind="stable")
+    return _Ladder.of(scores[order], noise[order]).roc_auc()
 
 
 @dataclass(frozen=True)
@@ -78,14 +74,10 @@ class _Ladder:
         return float((self.noise * (below + rest / 2)).sum() / n_pairs) if n_pairs else float("nan")
 
     def average_precision(self) -> float:
+        """The mean over false positives of the precision among all interactions with at least their score."""
         n_noise = int(self.noise.sum())
         precision = self.noise.cumsum() / self.n.cumsum()
         return float((self.noise * precision).sum() / n_noise) if n_noise else float("nan")
-
-
-def _sorted(scores: NDArray[np.float64], noise: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    order = np.argsort(-scores, kind="stable")
-    return scores[order], noise[order]
 
 
 def _starts(scores: NDArray[np.float64]) -> NDArray[np.int64]:
