@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,6 +35,7 @@ from recsieve.models.ials import IALS
 from recsieve.models.learner import Fitting, Run
 from recsieve.objectives import BCE
 from recsieve.training import GradientFitting, TrainingPlan
+from recsieve.training.sharded import ShardedModel
 
 CASES = {  # a model, and the rows of a batch or the factors
     "ials-128": ("ials", 128),
@@ -46,23 +48,25 @@ SIDES = {  # ranks, and the cores of each
     "one process, two cores": (1, 2),
     "two ranks, a core each": (2, 1),
 }
+SHARDED, SHARDED_CASE = "two ranks, sharded tables", "gmf-8192"  # by TorchRec: another optimiser, another loss
 SWEEPS, EPOCH_PARTS = 5, 8  # that are measured, after one that compiles the kernels
 
 
-def begin(case: str, train: Interactions, group: Communicator) -> Fitting:
+def begin(case: str, train: Interactions, group: Communicator, *, sharded: bool = False) -> Fitting:
     """A training of which each `advance` is a sweep, or a twentieth of an epoch."""
     model, size = CASES[case]
     if model == "ials":
         run = Run(0, lambda context: KeepAll(), group)
         return IALS(factors=size, sweeps=SWEEPS + 1).begin(Split.of_training(train), run)
-    network = MODELS[model](train.csr, torch.Generator().manual_seed(0))
-    plan = TrainingPlan(epochs=2, batch_size=size, engine="fused")
+    make = partial(MODELS[model], train.csr, torch.Generator().manual_seed(0))
+    network = ShardedModel(make, 0.05, group) if sharded else make()
+    plan = TrainingPlan(epochs=2, batch_size=size, engine="auto" if sharded else "fused")
     return GradientFitting(network, BCE(), train, plan, lambda context: Truncated(0.2, 100))
 
 
-def measure(case: str, shape: str, group: Communicator) -> dict[str, Any]:
+def measure(case: str, shape: str, group: Communicator, *, sharded: bool) -> dict[str, Any]:
     """The seconds of each sweep or step, and the last loss."""
-    fitting = begin(case, share_out(load(prepare(shape, CACHE)), group), group)
+    fitting = begin(case, share_out(load(prepare(shape, CACHE)), group), group, sharded=sharded)
     fitting.advance()
     seconds = []
     for _ in range(SWEEPS if CASES[case][0] == "ials" else EPOCH_PARTS):
@@ -75,7 +79,7 @@ def measure(case: str, shape: str, group: Communicator) -> dict[str, Any]:
 
 def in_processes(side: str, case: str, shape: str) -> dict[str, Any]:
     """Measure one side in processes of its own."""
-    ranks, cores = SIDES[side]
+    ranks, cores = (SIDES | {SHARDED: (2, 1)})[side]
     with TemporaryDirectory() as folder:
         out = Path(folder) / "result.json"
         line = [sys.executable, "-m"]
@@ -93,6 +97,8 @@ def compare(case: str, shape: str, rounds: int) -> dict[str, Any]:
     Agreement(f"the losses of {case}", max(losses) / min(losses) - 1, 5e-3)  # NeuMF makes much of the last bit
     fastest = {side: min(second for of_round in found for second in of_round[side]["seconds"]) for side in SIDES}
     one, both, ranks = fastest.values()
+    if case == SHARDED_CASE:
+        fastest[SHARDED] = min(in_processes(SHARDED, case, shape)["seconds"])
     return {
         "milliseconds": {side: round(1000 * seconds, 3) for side, seconds in fastest.items()},
         "largest difference of a loss": max(losses) / min(losses) - 1,
@@ -107,7 +113,7 @@ def main() -> None:
     parser.add_argument("--shape", default="yelp")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--side", choices=SIDES)
+    parser.add_argument("--side", choices=[*SIDES, SHARDED])
     options = parser.parse_args()
     if options.side is None:
         machine = describe_machine(2)
@@ -116,10 +122,10 @@ def main() -> None:
         earlier = json.loads(options.file.read_text())["cases"] if options.file.exists() else {}
         options.file.write_text(json.dumps({"shape": options.shape, "cases": earlier | cases}, indent=1) + "\n")
         return
-    if SIDES[options.side][1] == 1:
+    if options.side == SHARDED or SIDES[options.side][1] == 1:
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[int(os.environ.get("LOCAL_RANK", "0"))]})
     with join() as group:
-        result = measure(options.cases[0], options.shape, group)
+        result = measure(options.cases[0], options.shape, group, sharded=options.side == SHARDED)
         if group.is_first:
             options.file.write_text(json.dumps(result))
 

@@ -18,9 +18,9 @@ CHART = ROOT / "docs" / "images" / "growth"
 BILLION, BILLION_USERS = 1_000_000_000, 100_000_000
 TRAIN_SHARE, NEGATIVES = 0.8, 1
 NUMBER_BYTES = 4
-# What the ranks of a group tell each other about each row of a batch: its loss, label, user, item and id. And about
-# each row of a table that has a gradient: its number, and the gradient in float64.
-GATHERED_BYTES, ROW_NUMBER_BYTES, GRADIENT_BYTES = 5 * 8, 8, 8
+# What the ranks of a group tell each other in a step: of each row of a batch its loss, and of each item that has a
+# gradient its number and the gradient.
+GATHERED_BYTES, ROW_NUMBER_BYTES, GRADIENT_BYTES = 4, 4, 4
 
 TEXT = """# How large a log can be
 
@@ -94,7 +94,7 @@ neighbours of every item. The peak memory is that of the whole process during th
 |---|---|---|---|---|---|---|
 {solved}
 
-{solved_machines} Command: `python -m benchmarks.growth_models`.
+{solved_machines} Command: `python -m benchmarks.growth_models`, followed by the millions.
 
 ## Estimated
 
@@ -113,10 +113,10 @@ each of {ranks} ranks needs about {rank_memory:,.0f} GB. With {less} factors ins
 {factor_share:.0%} of the memory; [sharded tables](cluster.md#tables-that-do-not-fit-into-memory) divide it among the
 ranks.
 
-A step on several ranks exchanges at most {step_kb:,.0f} kB with batches of {batch_size:,} and {factors} factors:
-{gathered} bytes for each row of the batch, because the strategy sees the whole batch, and {per_row} bytes for each
-distinct user and item in it, of which there are at most {most_rows:,}. As a formula: batch · {gathered} + (batch / (1 +
-negatives) + batch) · ({row_number} + {gradient} · factors).
+In a step of GMF on several ranks, the ranks together have at most {step_kb:,.0f} kB for each other with batches of
+{batch_size:,} and {factors} factors: {gathered} bytes for each row of the batch, because the strategy sees the whole
+batch, and {per_row} bytes for each item of a row. As a formula: batch · ({gathered} + {row_number} + {gradient} ·
+factors). [Networks](cluster.md#networks) has what was measured.
 """
 
 
@@ -141,12 +141,12 @@ def scale_page() -> str:
         reading=_reading_bytes(last),
         **{name: last[name] for name in ("factors", "batch_size")},
         **last["held_bytes"],
-        **_billion(last),
+        **_billion(last, solved[-1]),
         **_exchange(last),
         solved="\n".join(map(_solved_row, solved)),
         solved_machines=_machines(solved),
         solved_factors=solved[-1]["factors"],
-        solved_neighbours=solved[-1]["neighbours"],
+        solved_neighbours=solved[0]["neighbours"],
     )
 
 
@@ -188,11 +188,14 @@ def _size_row(size: dict[str, Any]) -> str:
 
 
 def _solved_row(size: dict[str, Any]) -> str:
-    sweep, neighbours = (size["stages"][name] for name in ("a sweep of iALS", "item neighbours"))
+    sweep, neighbours = size["stages"]["a sweep of iALS"], size["stages"].get("item neighbours")
     begun = size["stages"]["begin iALS"]["peak_mb"]
+    of_neighbours = (
+        "not measured | " if neighbours is None else f"{neighbours['seconds']:,.1f} s | {neighbours['peak_mb']:,.0f} MB"
+    )
     return (
         f"| {size['millions']:g} million | {size['users']:,} | {size['items']:,} | {sweep['seconds']:,.1f} s "
-        f"| {max(begun, sweep['peak_mb']):,.0f} MB | {neighbours['seconds']:,.1f} s | {neighbours['peak_mb']:,.0f} MB |"
+        f"| {max(begun, sweep['peak_mb']):,.0f} MB | {of_neighbours} |"
     )
 
 
@@ -225,8 +228,8 @@ def _reading_bytes(size: dict[str, Any]) -> float:
     return (size["stages"]["read and split"]["peak_mb"] - size["started_mb"]) * 2**20 / size["rows_read"]
 
 
-def _billion(size: dict[str, Any]) -> dict[str, Any]:
-    """What the log of a billion interactions needs, if everything grows as it did."""
+def _billion(size: dict[str, Any], solved: dict[str, Any]) -> dict[str, Any]:
+    """What the log of a billion interactions needs, if everything grows as it did; `solved` is a size for iALS."""
     held, items, ranks, less = size["held_bytes"], LargeLog(BILLION).n_items, 8, 16
     gb = {
         "interactions": BILLION * TRAIN_SHARE * held["interaction"] / 1e9,
@@ -239,6 +242,9 @@ def _billion(size: dict[str, Any]) -> dict[str, Any]:
     pair_seconds = size["stages"]["test"]["seconds"] * threads / (size["users_ranked"] * size["items"])
     ranking = pair_seconds * BILLION_USERS * items / 3600
     reading = BILLION * _reading_bytes(size) / 1e9
+    sweep = solved["stages"]["a sweep of iALS"]["seconds"] * solved["machine"]["threads"]
+    sweeping = sweep * BILLION / (solved["millions"] * 1e6) / 3600
+    vectors = NUMBER_BYTES * solved["factors"] * (BILLION_USERS + items) / 1e9
     table = [
         ("interactions for training", f"{gb['interactions']:,.0f} GB", "bytes per interaction"),
         ("users", f"{gb['users']:,.0f} GB", "bytes per user"),
@@ -250,6 +256,12 @@ def _billion(size: dict[str, Any]) -> dict[str, Any]:
             f"{ranking:,.0f} core hours",
             f"{pair_seconds * 1e9:.2g} ns per user and item in the test",
         ),
+        (
+            f"a sweep of iALS, {solved['factors']} factors",
+            f"{sweeping:,.1f} core hours",
+            f"seconds at {solved['millions']:g} million",
+        ),
+        (f"vectors of iALS, {solved['factors']} factors", f"{vectors:,.0f} GB", "four bytes per number, on every rank"),
     ]
     other = size["held_bytes"]["user"] - 4 * NUMBER_BYTES * (size["factors"] - less)
     return {
@@ -268,12 +280,10 @@ def _billion(size: dict[str, Any]) -> dict[str, Any]:
 def _exchange(size: dict[str, Any]) -> dict[str, Any]:
     """How many bytes the ranks tell each other in a step, at most."""
     batch, per_row = size["batch_size"], ROW_NUMBER_BYTES + GRADIENT_BYTES * size["factors"]
-    rows = batch // (1 + NEGATIVES) + batch
     return {
         "gathered": GATHERED_BYTES,
         "per_row": per_row,
-        "most_rows": rows,
-        "step_kb": (batch * GATHERED_BYTES + rows * per_row) / 1e3,
+        "step_kb": batch * (GATHERED_BYTES + per_row) / 1e3,
         "row_number": ROW_NUMBER_BYTES,
         "gradient": GRADIENT_BYTES,
         "number": NUMBER_BYTES,

@@ -102,6 +102,26 @@ def test_a_row_that_is_twice_in_a_batch_gets_one_step_with_the_sum_of_its_gradie
     assert twice.last.tolist() == once.last.tolist() == [1, NEVER, 1]
 
 
+def test_gradients_in_parts_make_the_step_of_their_sums_in_the_order_of_the_parts():
+    random, n_rows, factors = np.random.default_rng(0), 30, 5
+    table = random.standard_normal((n_rows, factors)).astype(np.float32)
+    expected, plain, in_parts = table.copy(), new_rows(n_rows, factors), new_rows(n_rows, factors)
+    for _ in range(20):
+        rows = [random.permutation(n_rows)[:length].astype(np.int32) for length in (7, 0, 12)]
+        gradients = [random.standard_normal((len(part), factors)).astype(np.float32) for part in rows]
+        unique, inverse = plain.unique(np.concatenate(rows))
+        plain.catch_up(expected, unique)
+        plain.step(expected, unique, sums_by_index(np.concatenate(gradients), inverse, len(unique)), 0.1)
+        flat, parts = [np.zeros(3, np.float32)], []
+        for part, of_part in zip(rows, gradients, strict=True):
+            begin = sum(map(len, flat))
+            parts.append((begin, begin + len(part), len(part)))
+            flat += [part.view(np.float32), of_part.reshape(-1)]
+        in_parts.step_sums(table, np.concatenate(flat), np.array(parts), 0.1)
+    assert np.array_equal(table, expected)
+    assert np.array_equal(in_parts.exp_avg_sq, plain.exp_avg_sq)
+
+
 def test_tiny_moments_are_cleared_so_that_no_denormal_number_slows_anything():
     rows, table = new_rows(1, 2), np.ones((1, 2), np.float32)
     rows.step(table, np.zeros(1, np.int64), np.array([[1e-20, 1e-5]], np.float32), 1e-3)

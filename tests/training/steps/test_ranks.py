@@ -1,5 +1,7 @@
 """Fused steps on several ranks, beside the same steps in one process."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -36,11 +38,12 @@ class ByIds:
 STRATEGIES = [KeepAll(), Truncated(0.3, 20), Reweighted(0.4), ByIds()]
 
 
-def steps_of(data, name, options, objective, denoiser, group):
+def steps_of(data, name, options, objective, denoiser, group, labels_of=lambda own: None):
     own = share_out(data, group)
     model = MODELS[name](own.csr, torch.Generator().manual_seed(0), factors=8, **options)
     stepper, optimizer = make_stepper(model, DenoisedLoss(denoiser, objective, group), 1e-3, "fused", group)
-    sampler = Sampler(own, seed=0, negatives=2, layout=layout_of(model, objective, "paper"))
+    layout = layout_of(model, objective, "paper")
+    sampler = Sampler(own, seed=0, negatives=2, layout=layout, labels=labels_of(own))
     means, epoch = [], 0
     while len(means) < STEPS:
         for chunk in sampler.chunks(epoch, 64, 0, [3, sampler.steps_per_epoch(64)]):
@@ -66,6 +69,30 @@ def test_fused_steps_of_ranks_are_those_of_one_process_to_rounding(
     for other_means, other_weights in others:
         assert other_means == first[0]
         assert all(torch.equal(weight, first[1][name]) for name, weight in other_weights.items())
+
+
+def weighted(data):
+    return replace(data, weight=np.linspace(0.5, 1.5, len(data), dtype=np.float32))
+
+
+def half_for_user_one(own):
+    """Labels that are neither 0 nor 1, on one rank only."""
+    return np.where(own.users == 1, 0.5, 1).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("change", "labels_of"),
+    [(weighted, lambda own: None), (lambda data: data, half_for_user_one)],
+    ids=["weights", "labels"],
+)
+def test_weights_and_labels_of_the_data_reach_the_strategy_on_every_rank(small_data, in_ranks, change, labels_of):
+    asked = change(small_data(40, 30)), "gmf", {}, BCE(), Truncated(0.3, 20)
+    means, weights = steps_of(*asked, SINGLE_PROCESS, labels_of)
+    plain, _ = steps_of(small_data(40, 30), *asked[1:], SINGLE_PROCESS)
+    assert means != pytest.approx(plain, abs=1e-4)
+    for of_rank, other_weights in in_ranks(2, lambda group: steps_of(*asked, group, labels_of)):
+        assert of_rank == pytest.approx(means, abs=1e-6)
+        torch.testing.assert_close(other_weights, weights, rtol=1e-4, atol=1e-5)
 
 
 def test_ranks_make_fused_steps_by_themselves(small_data):
