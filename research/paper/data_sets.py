@@ -109,7 +109,7 @@ def _of_authors(path: Path, source: str, name: str, preset: str | None, fidelity
     (validation,), (test,) = path.glob("*.valid.rating"), path.glob("*.test.negative")
     split = load_split(validation, test=test, check=fidelity == "paper")
     about = (
-        "the paper's own validation file stands in as the training set (its training file is not to be had), a ninth "
+        "the paper's own validation file stands in as the training set (its training file is not available), a ninth "
         "of it held out for validation; the paper's own test"
     )
     return DataSet(_name(path), source, about, _preset(preset or known), split)

@@ -133,4 +133,4 @@ def percent(value: float | None, sign: bool = True) -> str:
     """A change in percent; a dash where it is not known."""
     if value is None:
         return "–"
-    return f"{value:{'+' if sign else ''}.2f}\u00a0%".replace("-", "−")
+    return f"{round(value, 2) + 0.0:{'+' if sign else ''}.2f}\u00a0%".replace("-", "−")  # no −0.00

@@ -100,7 +100,8 @@ def _about_popularity(row: Mapping[str, Any]) -> str:
 
 def percent(share: float) -> str:
     """A share as signed percent, with a real minus sign and no line break before %."""
-    return f"{100 * share:+.1f}\u00a0%".replace("-", "−")
+    rounded = round(100 * share, 1) + 0.0  # no −0.0
+    return f"{rounded:+.1f}\u00a0%".replace("-", "−")
 
 
 def shown(value: float | str) -> str:

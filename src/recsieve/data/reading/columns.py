@@ -99,8 +99,8 @@ def read_rows(
     frame = _collect(table, expressions)
     if group.total(frame.height) == 0:
         raise DataError(
-            f"{table.name} has no interactions: give at least one row (and header=False if the first row is not a "
-            "header)."
+            f"{table.name} has no interactions: give at least one row (and --no-header, in Python "
+            "header=False, if the first row is not a header)."
         )
     frame = _in_final_types(frame, meaning, names, table, group)
     if table.text_files:
@@ -140,18 +140,17 @@ def find_columns(columns: list[str], names: Names, where: str) -> dict[str, str]
     }
     for role in (USER, ITEM):
         if found[role] is None:
+            name = role[1:]
             raise DataError(
-                f"{where} has no column that looks like the {role[1:]}: give {role[1:]}= one of {', '.join(columns)}"
-                " (or header=False if these are not column names)."
+                f"{where} has no column that looks like the {name}: give --{name}, in Python {name}=, one of "
+                f"{', '.join(columns)} (or --no-header, header=False, if these are not column names)."
             )
     meaning = {role: name for role, name in found.items() if name is not None}
     for role, name in meaning.items():
         if name not in columns:
             raise DataError(f"{where} has no column '{name}' for the {role[1:]}: {did_you_mean(name, columns)}")
     if meaning[USER] == meaning[ITEM]:
-        raise DataError(
-            f"'{meaning[USER]}' cannot be both the user and the item: give user= and item= different columns."
-        )
+        raise DataError(f"'{meaning[USER]}' cannot be both the user and the item: give two different columns.")
     return meaning
 
 
