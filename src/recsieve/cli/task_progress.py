@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
+from recsieve.display import counted
 from recsieve.experiments.pool import Progress, Started
 from recsieve.experiments.wording import duration
 from recsieve.progress import Advanced, unheard
@@ -100,6 +101,6 @@ def _say(console: Console, standing: Standing, event: Started | Advanced) -> Non
         again = f", {event.finished} of them finished before" if event.finished else ""
         console.print(f"{event.tasks} {event.noun}{again}, {event.workers} at a time", highlight=False)
     elif event.ended:
-        told = f"{event.done} {event.unit}s in {duration(standing.lasted[-1])}; {standing.estimate()}"
+        told = f"{counted(round(event.done), event.unit)} in {duration(standing.lasted[-1])}; {standing.estimate()}"
         line = f"{standing.done}/{standing.start.tasks} {event.what}: {told}"
         console.print(line, highlight=False, soft_wrap=True)
