@@ -40,6 +40,7 @@ HOSTS = (2, 4, 8, 16, 32, 64)
 WIDTHS = {"gmf": (32,), "neumf": (32, 128)}  # of the tables of items
 DENSE = {"gmf": 33, "neumf": 256 * 128 + 128 + 128 * 64 + 64 + 64 * 32 + 32 + 64 + 1}
 LATENCY = 50e-6  # seconds between two hosts of a data centre, assumed
+MESSAGES = 3  # of a step that wait for each other; a sweep has as many
 
 
 def name_of(rank: int) -> str:
@@ -127,22 +128,22 @@ def bytes_of(case: str, data: Interactions, n: int) -> float:
     batch = Sampler(data, seed=0).draw(0, 0, size)
     users, items = batch.users.numpy(), batch.items.numpy()
     unique = sum(len(np.unique(items[users % n == rank])) for rank in range(n)) / n
-    rows = unique * sum(1 + width for width in WIDTHS[model])
-    return 4 * (n - 1) * (size / n + DENSE[model] + rows)
+    per_row = 1 + 2 * sum(WIDTHS[model])  # its number and its gradient; the rows of its own that others need
+    return 4 * (n - 1) * (size / n + DENSE[model] + unique / n * per_row)
 
 
 def efficiency(case: str, data: Interactions, speed: dict[str, float], gigabits: float) -> list[dict[str, float]]:
     """How many times as fast as one core several hosts with a core each would be: calculated.
 
-    Of a step, `divided` is what ranks share out and `whole` what each of them does (items of the whole batch), as far
-    as one core and two ranks on one host tell; on top come the bytes and two latencies. Nothing overlaps.
+    Of a step, `divided` is what ranks share out and `whole` what each of them does, as far as one core and two ranks on
+    one host tell; on top come the bytes and a latency for each message. Nothing overlaps.
     """
     one, two = speed["one process, one core"], speed["two ranks, a core each"]
     divided = 2 * (one - two)
     whole, found = one - divided, []
     for n in HOSTS:
         n_bytes = bytes_of(case, data, n)
-        milliseconds = whole + divided / n + 8e-6 * n_bytes / gigabits + 2000 * LATENCY
+        milliseconds = whole + divided / n + 8e-6 * n_bytes / gigabits + 1000 * MESSAGES * LATENCY
         found.append({"hosts": n, "bytes_sent": round(n_bytes), "milliseconds": round(milliseconds, 2),
                       "times_one_core": round(one / milliseconds, 2)})  # fmt: skip
     return found

@@ -18,9 +18,9 @@ CHART = ROOT / "docs" / "images" / "growth"
 BILLION, BILLION_USERS = 1_000_000_000, 100_000_000
 TRAIN_SHARE, NEGATIVES = 0.8, 1
 NUMBER_BYTES = 4
-# What the ranks of a group tell each other in a step: of each row of a batch its loss, and of each item that has a
-# gradient its number and the gradient.
-GATHERED_BYTES, ROW_NUMBER_BYTES, GRADIENT_BYTES = 4, 4, 4
+# What the ranks of a group tell each other in a step: of each row of a batch its loss, and of each item its number, its
+# vector and the gradient of that.
+GATHERED_BYTES, ROW_NUMBER_BYTES, VECTOR_BYTES = 4, 4, 8
 
 TEXT = """# How large a log can be
 
@@ -115,8 +115,8 @@ ranks.
 
 In a step of GMF on several ranks, the ranks together have at most {step_kb:,.0f} kB for each other with batches of
 {batch_size:,} and {factors} factors: {gathered} bytes for each row of the batch, because the strategy sees the whole
-batch, and {per_row} bytes for each item of a row. As a formula: batch · ({gathered} + {row_number} + {gradient} ·
-factors). [Networks](cluster.md#networks) has what was measured.
+batch, and {per_row} bytes for each item of a row, whose vector comes and whose gradient goes. As a formula: batch ·
+({gathered} + {row_number} + {vector} · factors). [Networks](cluster.md#networks) has what was measured.
 """
 
 
@@ -279,12 +279,12 @@ def _billion(size: dict[str, Any], solved: dict[str, Any]) -> dict[str, Any]:
 
 def _exchange(size: dict[str, Any]) -> dict[str, Any]:
     """How many bytes the ranks tell each other in a step, at most."""
-    batch, per_row = size["batch_size"], ROW_NUMBER_BYTES + GRADIENT_BYTES * size["factors"]
+    batch, per_row = size["batch_size"], ROW_NUMBER_BYTES + VECTOR_BYTES * size["factors"]
     return {
         "gathered": GATHERED_BYTES,
         "per_row": per_row,
         "step_kb": batch * (GATHERED_BYTES + per_row) / 1e3,
         "row_number": ROW_NUMBER_BYTES,
-        "gradient": GRADIENT_BYTES,
+        "vector": VECTOR_BYTES,
         "number": NUMBER_BYTES,
     }

@@ -30,7 +30,7 @@ def test_every_rank_gets_what_all_have_given_to_the_bit(in_ranks, lengths):
         between = Links(group)
         first, second = parts_of(group.rank, lengths), parts_of(group.rank, lengths, 10)
         between.all_gather(first)
-        between.start_all_gather(second)()
+        between.all_gather(second)
         return first, second
 
     for first, second in in_ranks(len(lengths), work):

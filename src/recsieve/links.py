@@ -1,4 +1,4 @@
-"""Connections between ranks for the small messages of a training step, two per step.
+"""Connections between ranks for the small messages of a training step.
 
 gloo takes about a millisecond for such a message, whatever its length, because it passes it from thread to thread. Here
 the training thread itself sends and receives (decision 0029).
@@ -11,7 +11,7 @@ import secrets
 import select
 import socket
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,14 +33,16 @@ class Links:
         self._sockets = _connect(group, patience)
         self._close = weakref.finalize(self, _close, list(self._sockets.values()))
 
-    def start_all_gather(self, parts: Sequence[NDArray[Any]]) -> Callable[[], None]:
-        """Begin to exchange the parts that ranks have; this rank's is given, and what this gives fills in the others.
+    def start_exchange(
+        self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]
+    ) -> Callable[[], None]:
+        """Begin to send an array to each other rank; what this gives fills in those that come from them.
 
-        All ranks know how long each is. This rank's must not be changed before the others are there.
+        A rank that is left out is sent nothing. What is sent must not be changed before all has come.
         """
-        data = parts[self._group.rank].view(np.uint8).data
-        to_send = {rank: data for rank in self._sockets if len(data)}
-        to_receive = {rank: parts[rank].view(np.uint8).data for rank in self._sockets if len(parts[rank])}
+        to_send, to_receive = (
+            {rank: of.view(np.uint8).data for rank, of in arrays.items() if len(of)} for arrays in (sent, received)
+        )
 
         def receive() -> None:
             poll, ranks = select.poll(), {of.fileno(): rank for rank, of in self._sockets.items()}
@@ -60,8 +62,9 @@ class Links:
         return receive
 
     def all_gather(self, parts: Sequence[NDArray[Any]]) -> None:
-        """Fill in the parts of the other ranks, as `start_all_gather` does, and wait for them."""
-        self.start_all_gather(parts)()
+        """Fill in the parts of the other ranks; all ranks know how long each is."""
+        own = parts[self._group.rank]
+        self.start_exchange(dict.fromkeys(self._sockets, own), {rank: parts[rank] for rank in self._sockets})()
 
     def _send(self, rank: int, to_send: dict[int, memoryview]) -> None:
         """Send as much as the connection takes without waiting."""

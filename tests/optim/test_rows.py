@@ -112,14 +112,38 @@ def test_gradients_in_parts_make_the_step_of_their_sums_in_the_order_of_the_part
         unique, inverse = plain.unique(np.concatenate(rows))
         plain.catch_up(expected, unique)
         plain.step(expected, unique, sums_by_index(np.concatenate(gradients), inverse, len(unique)), 0.1)
-        flat, parts = [np.zeros(3, np.float32)], []
-        for part, of_part in zip(rows, gradients, strict=True):
-            begin = sum(map(len, flat))
-            parts.append((begin, begin + len(part), len(part)))
-            flat += [part.view(np.float32), of_part.reshape(-1)]
-        in_parts.step_sums(table, np.concatenate(flat), np.array(parts), 0.1)
+        in_parts.catch_up(table, unique)
+        firsts = np.cumsum([2, *map(len, rows)])[:-1]  # the first two numbers belong to nobody
+        parts = [(first, 3 + (first - 2) * factors, len(part)) for first, part in zip(firsts, rows, strict=True)]
+        numbers, flat = (
+            np.concatenate([[0, 0], *rows]).astype(np.int32),
+            np.concatenate([[0] * 3, *map(np.ravel, gradients)]),
+        )
+        in_parts.step_sums(table, numbers, flat.astype(np.float32), np.array(parts), 0.1)
     assert np.array_equal(table, expected)
     assert np.array_equal(in_parts.exp_avg_sq, plain.exp_avg_sq)
+
+
+def test_rows_are_lent_as_they_are_now_and_borrowed_without_their_moments():
+    random, n_rows, factors = np.random.default_rng(0), 10, 4
+    table, owner = random.standard_normal((n_rows, factors)).astype(np.float32), new_rows(n_rows, factors)
+    rows, gradients = np.array([1, 3, 5]), random.standard_normal((3, factors)).astype(np.float32)
+    owner.step(table, rows, gradients, 0.1)
+    owner.step(table, rows[:1], gradients[:1], 0.1)  # the others miss a step
+    expected = owner.read(table.copy(), rows.copy())
+    owner.last[rows[1:]] = 1
+    owner.exp_avg[rows[1:]], owner.exp_avg_sq[rows[1:]] = 0.1 * gradients[1:], 0.001 * gradients[1:] ** 2
+    values = np.empty((3, factors), np.float32)
+    owner.lend(table, rows, values)
+    assert np.allclose(values, expected, atol=1e-7)
+    assert np.array_equal(table[rows], values)
+
+    copy, borrower = np.zeros_like(table), new_rows(n_rows, factors)
+    borrower.timeline.advance(0.1, 2)
+    borrower.borrow(copy, rows, values)
+    assert np.array_equal(borrower.read(copy, rows), values)  # nothing is caught up: they are up to date
+    assert not copy[[0, 2, 4]].any()
+    assert not borrower.exp_avg.any()
 
 
 def test_tiny_moments_are_cleared_so_that_no_denormal_number_slows_anything():

@@ -86,16 +86,27 @@ class RowAdam:
         self.timeline.advance(learning_rate)
         step_rows(unique, gradients, self.rows(table), self.timeline.step)
 
-    def step_sums(
-        self, table: NDArray[np.float32], flat: NDArray[np.float32], parts: NDArray[np.int64], learning_rate: float
-    ) -> None:
-        """Make a step with gradients that come in parts, in which a row may be once each, added up in their order.
+    def lend(self, table: NDArray[np.float32], rows: NDArray[np.integer], values: NDArray[np.float32]) -> None:
+        """Copy rows, which are brought up to date, for another process that computes their gradients."""
+        copy_rows(rows, self.rows(table), self.timeline.step, values)
 
-        A part is the place in `flat` of its row numbers (the bits of an int32), that of its gradients, and how many.
+    def borrow(self, table: NDArray[np.float32], rows: NDArray[np.integer], values: NDArray[np.float32]) -> None:
+        """Replace rows by what another process lends, which is up to date."""
+        replace_rows(rows, values, self.rows(table), self.timeline.step)
+
+    def step_sums(
+        self,
+        table: NDArray[np.float32],
+        numbers: NDArray[np.int32],
+        flat: NDArray[np.float32],
+        parts: NDArray[np.int64],
+        learning_rate: float,
+    ) -> None:
+        """Make a step on rows that are up to date, with gradients that come in parts and are added up in their order.
+
+        A part is the place of its rows in `numbers`, none of them twice, that of its gradients in `flat`, and how many.
         """
-        rows, step = self.rows(table), self.timeline.step
-        unique, begins = _add_up(flat.view(np.int32), flat, parts, table.shape[1], self.marks)
-        catch_up_rows(unique[self.last[unique] != step], rows, step)
+        unique, begins = _add_up(numbers, flat, parts, table.shape[1], self.marks)
         self.timeline.advance(learning_rate)
         _step_flat(unique, begins, flat, self.rows(table), self.timeline.step)
 
@@ -290,13 +301,33 @@ def catch_up_rows(rows, at, step):
 @_fused
 def read_rows(rows, at, step):
     """A copy of distinct rows, brought to the current step."""
-    catch_up_rows(rows, at, step)
     values = np.empty((len(rows), at.table.shape[1]), np.float32)
+    copy_rows(rows, at, step, values)
+    return values
+
+
+@_fused
+def copy_rows(rows, at, step, values):
+    """Fill in a copy of distinct rows, brought to the current step."""
+    catch_up_rows(rows, at, step)
     for place in range(len(rows)):
         row = rows[place]
         for i in range(values.shape[1]):
             values[place, i] = at.table[row, i]
-    return values
+
+
+@_fused
+def replace_rows(rows, values, at, step):
+    """Set distinct rows to values that they have at a step; their moments stay behind."""
+    table, last = at.table, at.last
+    for place in range(len(rows)):
+        if place + AHEAD < len(rows):
+            for column in range(0, table.shape[1], CACHE_LINE):
+                _fetch(table, np.int64(rows[place + AHEAD]), column)  # type: ignore[call-arg]
+        row = rows[place]
+        for i in range(table.shape[1]):
+            table[row, i] = values[place, i]
+        last[row] = step
 
 
 @_fused

@@ -44,14 +44,11 @@ class OwnRows:
         begins, order = self._shuffled(key)
         # A group of an interaction and its negatives may begin before the start.
         first, last = np.searchsorted(begins, [start - self._period + 1, stop])
-        own, within, positions = _rows_between(begins[first:last], order[first:last], self._lengths, start, stop)
-        users, items = self._data.users[own], self._data.items[own].copy()
-        of_all = _rows(self._data)[own]
-        bits = _bits_at(positions, key) if self._user_grouped else _bits_of(of_all * self._period + within, key)
-        observed = self._observed
-        _fill_negatives(items, users, within, bits, observed.offsets, observed.items, observed.n_items)
-        interactions, ids = (np.where(within == 0, of, -1) for of in (own, of_all))
-        return Drawn(users, items, interactions, ids, positions)
+        data, observed = self._data, self._observed
+        return Drawn(*_draw(
+            begins[first:last], order[first:last], self._lengths, start, stop, data.users, data.items, _rows(data),
+            self._period, key, self._user_grouped, observed.offsets, observed.items, observed.n_items,
+        ))  # fmt: skip
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first row at or after each position that is an interaction's own, on any rank."""
@@ -110,20 +107,6 @@ def _rows(data: Interactions) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def _rows_between(begins, order, lengths, start, stop):
-    """The rows of interactions and their negatives from `start` to `stop`: of which, the how manyth, at which place."""
-    most, count = lengths[order].sum(), 0
-    own, within, positions = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    for k in range(len(order)):
-        for number in range(lengths[order[k]]):
-            position = begins[k] + number
-            if start <= position < stop:
-                own[count], within[count], positions[count] = order[k], number, position
-                count += 1
-    return own[:count], within[:count], positions[:count]
-
-
-@njit(nogil=True, cache=True)
 def _positions_of(groups, n_groups, key):
     left_bits, right_bits = widths(n_groups)
     positions = np.zeros(len(groups), np.int64)
@@ -134,26 +117,31 @@ def _positions_of(groups, n_groups, key):
 
 
 @njit(nogil=True, cache=True)
-def _bits_at(positions, key):
-    """What a negative at each position is drawn from, where users are shuffled."""
-    bits = np.empty(len(positions), np.uint64)
-    for i in range(len(bits)):
-        bits[i] = mix(key ^ mix(uint64(positions[i])))
-    return bits
-
-
-@njit(nogil=True, cache=True)
-def _bits_of(counters, key):
-    """What a negative is drawn from, where interactions are shuffled: by its row, and its number there."""
-    bits, negative_key = np.empty(len(counters), np.uint64), mix(key)
-    for i in range(len(bits)):
-        bits[i] = mix(negative_key ^ uint64(counters[i]))
-    return bits
-
-
-@njit(nogil=True, cache=True)
-def _fill_negatives(items, users, within, bits, offsets, observed, n_items):
-    """Draw an item for each negative: what follows an interaction."""
-    for i in range(len(items)):
-        if within[i] > 0:
-            items[i] = unobserved(bits[i], offsets[users[i]], offsets[users[i] + 1], observed, n_items)
+def _draw(
+    begins, order, lengths, start, stop, data_users, data_items, data_rows, period, key, user_grouped,
+    offsets, observed, n_items,
+):  # fmt: skip
+    """The columns of `Drawn`: each interaction that begins at `begins`, and its negatives, from `start` to `stop`."""
+    most, count = 0, 0
+    for own in order:
+        most += lengths[own]
+    users, items = np.empty(most, np.int32), np.empty(most, np.int32)
+    interactions, ids, positions = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    counters = np.empty(most, np.int64)  # what a negative is drawn from: its place, or its row and number there
+    for k in range(len(order)):
+        own = order[k]
+        user, item, row = data_users[own], data_items[own], data_rows[own]
+        for within in range(lengths[own]):
+            position = begins[k] + within
+            if start <= position < stop:
+                users[count], items[count], positions[count] = user, item, position
+                interactions[count], ids[count] = (own, row) if within == 0 else (-1, -1)
+                counters[count] = position if user_grouped else row * period + within
+                count += 1
+    negative_key = mix(key)
+    for k in range(count):
+        if interactions[k] < 0:
+            counter = uint64(counters[k])
+            noise = mix(key ^ mix(counter)) if user_grouped else mix(negative_key ^ counter)
+            items[k] = unobserved(noise, offsets[users[k]], offsets[users[k] + 1], observed, n_items)
+    return users[:count], items[:count], interactions[:count], ids[:count], positions[:count]

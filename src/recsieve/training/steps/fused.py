@@ -26,6 +26,7 @@ from recsieve.optim.rows import step_vector
 from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped, Stepper, joined
 from recsieve.training.steps.fused_losses import Judged, differentiate, kernel, scale_groups, weigh
+from recsieve.training.steps.item_rows import Needed
 from recsieve.training.steps.ranks import Ranks
 
 A = TypeVar("A")
@@ -53,8 +54,8 @@ class FusedStep(Stepper):
         """Adam's step, given the gradient of the mean loss at each of the logits that were just computed."""
 
     @abstractmethod
-    def item_rows(self) -> dict[Tensor, int]:
-        """How many rows of each item table have a gradient, given the logits that were just computed."""
+    def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
+        """The rows of item tables that a batch needs if it is this many steps ahead; on ranks only."""
 
     @classmethod
     def applies(cls, model: Model, loss: DenoisedLoss) -> bool:
@@ -68,26 +69,25 @@ class FusedStep(Stepper):
         return True
 
     def __call__(self, batch: Batch) -> Stepped:
+        if self.ranks is not None:
+            return self.run(Chunk(batch, np.array([0, batch.n_all])))
         with one_thread():
-            if self.ranks is not None:
-                self._announce(batch, np.array([0, batch.n_all]))
             return self._step(batch)
 
     def run(self, chunk: Chunk) -> Stepped:
         if self.ranks is None:
             return super().run(chunk)
         with one_thread():
-            self._announce(chunk.rows, chunk.bounds)
+            names = ("labels", "weights") if self.is_built_in else ("labels", "weights", "users", "items", "ids")
+            needed = [self.item_rows(batch, ahead) for ahead, batch in enumerate(chunk.batches())]
+            self.ranks.announce(self.judged(chunk.rows).of(chunk.rows), chunk.bounds, needed, names=names)
             return joined(map(self._step, chunk.batches()))
-
-    def _announce(self, rows: Batch, bounds: NDArray[np.int64]) -> None:
-        assert self.ranks is not None
-        names = ("labels", "weights") if self.is_built_in else ("labels", "weights", "users", "items", "ids")
-        self.ranks.announce(self.judged(rows).of(rows), bounds, names=names)
 
     @torch.no_grad()
     def _step(self, batch: Batch) -> Stepped:
         self.loss.step += 1
+        if self.ranks is not None:
+            self.ranks.fetch(batch.users.numpy())
         judged = self.judged(batch)
         of = judged.of(batch)
         losses, logit_gradients = differentiate(self.score(batch), batch.labels.numpy(), *judged)
@@ -95,7 +95,7 @@ class FusedStep(Stepper):
             about = LossBatch(torch.from_numpy(losses), of.labels, self.loss.step, of.users, of.items, of.ids)
             weights, factors, mean = self._weigh(about, of.weights)
         else:
-            whole, all_losses, own = self.ranks.exchange_losses(losses, self.item_rows())
+            whole, all_losses, own = self.ranks.exchange_losses(losses)
             about = LossBatch(torch.from_numpy(all_losses), step=self.loss.step, **whole.columns)
             weights, factors, mean = self._weigh(about, whole.given)
             weights, factors = weights[own], factors[own]
@@ -130,6 +130,10 @@ class FusedStep(Stepper):
     @property
     def learning_rate(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
+
+    def distinct(self, table: Tensor, rows: Tensor | NDArray[np.integer]) -> NDArray[np.integer]:
+        """Rows of a table, each once."""
+        return self.optimizer.rows_of(table).unique(np.asarray(rows))[0]
 
     def read(self, table: Tensor, unique: NDArray[np.integer]) -> NDArray[np.float32]:
         """A copy of distinct rows of a table, brought up to date."""

@@ -16,6 +16,7 @@ from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
 from recsieve.training.steps.fused import FusedStep, sums_of_others
 from recsieve.training.steps.fused_losses import kernel
+from recsieve.training.steps.item_rows import Needed
 
 MANY_ROWS = 8192  # from which on it pays to have the decoder, which is most of the work, on another core
 
@@ -44,21 +45,32 @@ class FusedCDAE(FusedStep):
         """The hidden vectors of the unique users, from corrupted profiles."""
         model = self._model
         model.corruption_draw += 1
-        draw = model.corruption_draw.item(), model.n_items, model.corruption
-        kept, self._bounds = _keep(self._users, *self._profiles, *draw)
+        kept, self._bounds = self._keep(self._users, self._draw)
         self._kept, self._kept_inverse = self.optimizer.rows_of(model.encoder.weight).unique(kept)
         encoder = self.read(model.encoder.weight, self._kept)
         sums = _sum_bags(encoder, self._kept_inverse, self._bounds, np.float32(1 / (1 - model.corruption)))
         own = torch.from_numpy(self.read(model.user.weight, self._users))
         return model.activation(torch.from_numpy(sums) + own + model.hidden_bias)
 
+    @property
+    def _draw(self) -> int:
+        return int(self._model.corruption_draw)
+
+    def _keep(self, users: NDArray[np.integer], draw: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
+        """What corruption leaves of the profiles of users in a draw, and where that of each user ends."""
+        return _keep(users, *self._profiles, draw, self._model.n_items, self._model.corruption)
+
     def _read_decoder(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         model = self._model
         return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
 
-    def item_rows(self) -> dict[Tensor, int]:
-        model, n_items = self._model, len(self._items)
-        return {model.encoder.weight: len(self._kept), model.decoder.weight: n_items, model.item_bias.weight: n_items}
+    def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
+        encoder, outputs = self._model.encoder.weight, [self._model.decoder.weight, self._model.item_bias.weight]
+        kept, _ = self._keep(self.distinct(self._model.user.weight, batch.users), self._draw + 1 + ahead)
+        return [
+            Needed([encoder], self.distinct(encoder, kept)),
+            Needed(outputs, self.distinct(outputs[0], batch.items)),
+        ]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         at_hidden = sums_of_others(logit_gradients, self._inverse[0], len(self._users), self._inverse[1], self._decoder)

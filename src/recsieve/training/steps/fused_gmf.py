@@ -18,6 +18,7 @@ from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped
 from recsieve.training.steps.fused import FusedStep, given_weights
 from recsieve.training.steps.fused_losses import cross_entropy, kernel, weigh
+from recsieve.training.steps.item_rows import Needed
 
 
 class Dense(NamedTuple):
@@ -57,8 +58,8 @@ class FusedGMF(FusedStep):
         logits, self._inverse = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)
         return logits
 
-    def item_rows(self) -> dict[Tensor, int]:
-        return {self._tables[1]: len(self._inverse[2])}
+    def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
+        return [Needed([self._tables[1]], self.distinct(self._tables[1], batch.items))]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         users, items, weight, bias = _gradients(logit_gradients, *self._inverse, *self._rows[:3])  # type: ignore[call-arg]

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numba import uint64
 from numpy.typing import NDArray
-from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.losses import DenoisedLoss
@@ -21,6 +20,7 @@ from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped
 from recsieve.training.steps.fused import FusedStep, given_weights, sums_of_others
 from recsieve.training.steps.fused_losses import differentiate, kernel, weigh_groups
+from recsieve.training.steps.item_rows import Needed
 
 
 class State(NamedTuple):
@@ -70,8 +70,8 @@ class FusedMF(FusedStep):
         scores, self._read = _score(batch.users.numpy(), batch.items.numpy(), self._state, 0)
         return scores
 
-    def item_rows(self) -> dict[Tensor, int]:
-        return {self._tables[1]: len(self._read[1][0])}
+    def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
+        return [Needed([self._tables[1]], self.distinct(self._tables[1], batch.items))]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         gradients = _gradients(logit_gradients, *self._read, self._state, batch.n_all or len(batch))  # type: ignore[call-arg]

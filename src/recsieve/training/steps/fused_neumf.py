@@ -17,6 +17,7 @@ from recsieve.optim.rows import sums_by_index
 from recsieve.sampling import Batch
 from recsieve.training.steps.fused import FusedStep, sums_of_others
 from recsieve.training.steps.fused_losses import kernel
+from recsieve.training.steps.item_rows import Needed
 
 
 class FusedNeuMF(FusedStep):
@@ -63,8 +64,9 @@ class FusedNeuMF(FusedStep):
         item_mlp = torch.from_numpy(self.read(self._model.item_mlp.weight, self._items))
         return item_mlp, (item_mlp @ _item_part(self._model.first.weight).T).numpy()
 
-    def item_rows(self) -> dict[Tensor, int]:
-        return {self._model.item.weight: len(self._items), self._model.item_mlp.weight: len(self._items)}
+    def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
+        tables = [self._model.item.weight, self._model.item_mlp.weight]
+        return [Needed(tables, self.distinct(tables[0], batch.items))]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         model = self._model

@@ -1,18 +1,21 @@
-"""What ranks exchange in fused steps: once the rows of some batches, then two messages per step.
+"""What ranks exchange in fused steps: once what some batches need, then three messages per step.
 
-The first message has the losses, so that a strategy sees the whole batch. The second has the gradients of what all
-ranks have: item rows and dense parameters. A user's row is read and updated only on the user's rank. Everything is
-summed in rank order, so that the copies stay the same to the bit.
+Before a step, the rows of items come from the ranks that own them. The second message has the losses, so that a
+strategy sees the whole batch. The third has the gradients of items, for their owners, and of dense parameters, for all.
+A user's row is read and updated only on the user's rank. Everything is summed in rank order, so that copies stay the
+same to the bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -21,8 +24,7 @@ from recsieve.links import Links
 from recsieve.models import Model
 from recsieve.optim import LazyAdam
 from recsieve.sampling import Batch
-
-Rows = tuple[NDArray[np.integer], NDArray[np.float32]]  # which rows of a table, none of them twice, and their gradients
+from recsieve.training.steps.item_rows import ItemRows, Needed
 
 
 class Whole(NamedTuple):
@@ -30,7 +32,7 @@ class Whole(NamedTuple):
 
     columns: Mapping[str, Tensor]  # labels, and what else of `Batch` was announced
     given: Tensor | None  # weights
-    places: list[NDArray[np.int64]]  # where the rows of each rank are
+    places: list[NDArray[np.int32]]  # where the rows of each rank are
 
 
 class Ranks:
@@ -41,11 +43,10 @@ class Ranks:
         parameters = dict(model.named_parameters())
         self._own = [parameters[name] for name, of in model.rows_of.items() if of == ("users",)]
         self._shared = [parameters[name] for name, of in model.rows_of.items() if of != ("users",)]
+        self._items = ItemRows(optimizer, group.rank, group.size)
         self._coming: Iterator[Whole] = iter(())
-        self._pending: dict[Tensor, Rows] = {}
+        self._pending: dict[Tensor, tuple[NDArray[np.integer], NDArray[np.float32]]] = {}
         self._connected: Links | None = None
-        self._counts = np.zeros((group.size, len(self._shared)), np.int32)  # rows of tables in the second message
-        self._kept = np.empty(0, np.float32)
 
     @property
     def _links(self) -> Links:
@@ -53,44 +54,43 @@ class Ranks:
             self._connected = Links(self._group)
         return self._connected
 
-    def announce(self, rows: Batch, bounds: NDArray[np.int64], *, names: Sequence[str]) -> None:
-        """Tell which rows this rank has in the batches that come next, and some columns of them."""
-        assert rows.positions is not None  # a rank's rows have them
+    def announce(
+        self, rows: Batch, bounds: NDArray[np.int64], needed: Sequence[Sequence[Needed]], *, names: Sequence[str]
+    ) -> None:
+        """Tell which rows this rank has in the batches that come next, some columns of them, and what it needs."""
+        self._items.announce(self._links, needed)
         given = {name: column for name in names if (column := getattr(rows, name)) is not None}
         plain = given.keys() == {"labels"} and bool(((rows.labels == 0) | (rows.labels == 1)).all())
         masks, more = self._masks(rows, int(bounds[-1]), more=not plain)
-        of_ranks = masks[:, 0]
-        present, liked = np.logical_or.reduce(masks)
-        before = np.concatenate([[0], np.cumsum(present)])  # rows with a loss ahead of each position
-        places = [before[np.flatnonzero(of_rank)] for of_rank in of_ranks]
-        labels = torch.from_numpy(liked[present].astype(np.float32))
-        columns = self._columns(given, places) if more else {"labels": labels}
+        liked, places, firsts, starts = _merge(masks, bounds)
+        of_ranks = [place[: start[-1]] for place, start in zip(places, starts, strict=True)]
+        columns = self._columns(given, of_ranks) if more else {"labels": torch.from_numpy(liked)}
         given_weights = columns.pop("weights", None)
-        firsts = before[bounds]
-        starts = [np.searchsorted(place, firsts) for place in places]
-        steps = [
-            Whole(
-                {name: column[first:last] for name, column in columns.items()},
-                None if given_weights is None else given_weights[first:last],
-                [place[start[step] : start[step + 1]] - first for place, start in zip(places, starts, strict=True)],
-            )
-            for step, (first, last) in enumerate(pairwise(firsts.tolist()))
-        ]
-        self._coming = iter(steps)
+        self._coming = iter(
+            [
+                Whole(
+                    {name: column[first:last] for name, column in columns.items()},
+                    None if given_weights is None else given_weights[first:last],
+                    [
+                        place[start[step] : start[step + 1]] - np.int32(first)
+                        for place, start in zip(of_ranks, starts, strict=True)
+                    ],
+                )
+                for step, (first, last) in enumerate(pairwise(firsts.tolist()))
+            ]
+        )
 
-    def _masks(self, rows: Batch, n_all: int, *, more: bool) -> tuple[NDArray[np.bool_], bool]:
-        """For each rank the positions that it has, and those of them with label 1; and whether any has more to tell."""
-        own = np.zeros((2, n_all), np.bool_)
-        own[0, rows.positions] = True
-        own[1, rows.positions] = rows.labels > 0
-        packed = np.packbits(own, axis=1)
-        parts = np.empty((self._group.size, 1 + packed.size), np.uint8)
-        parts[self._group.rank] = np.append(packed.reshape(-1), np.uint8(more))
+    def _masks(self, rows: Batch, n_all: int, *, more: bool) -> tuple[NDArray[np.uint8], bool]:
+        """For each rank its positions, and those of them with label 1, as bits; and whether any has more to tell."""
+        assert rows.positions is not None  # a rank's rows have them
+        parts = np.zeros((self._group.size, 1 + 2 * -(-n_all // 8)), np.uint8)
+        own = parts[self._group.rank]
+        own[0] = more
+        _set_bits(own[1:].reshape(2, -1), rows.positions.numpy(), rows.labels.numpy())
         self._links.all_gather(list(parts))
-        masks = np.unpackbits(parts[:, :-1].reshape(-1, *packed.shape), axis=2, count=n_all).view(np.bool_)
-        return masks, bool(parts[:, -1].any())
+        return parts[:, 1:].reshape(self._group.size, 2, -1), bool(parts[:, 0].any())
 
-    def _columns(self, given: Mapping[str, Tensor], places: list[NDArray[np.int64]]) -> dict[str, Tensor]:
+    def _columns(self, given: Mapping[str, Tensor], places: list[NDArray[np.int32]]) -> dict[str, Tensor]:
         """Columns of the rows of all ranks, in the order of the batches."""
         # One message for all of them: float64 holds float32 and whole numbers up to 2^53 as they are.
         own = torch.stack([column.double() for column in given.values()], dim=1)
@@ -100,20 +100,24 @@ class Ranks:
             together[place] = part
         return {n: column.to(given[n].dtype) for n, column in zip(given, together.unbind(dim=1), strict=True)}
 
-    def exchange_losses(
-        self, losses: NDArray[np.float32], n_rows: Mapping[Tensor, int]
-    ) -> tuple[Whole, NDArray[np.float32], NDArray[np.int64]]:
-        """The next batch, its losses, and the positions of this rank's; also sends how many table rows will follow."""
-        whole, n_tables = next(self._coming), len(self._shared)
-        parts = [np.empty(n_tables + len(place), np.float32) for place in whole.places]
-        own = parts[self._group.rank]
-        own[:n_tables].view(np.int32)[:] = [n_rows[table] for table in self._shared]
-        own[n_tables:] = losses
+    def fetch(self, users: NDArray[np.integer]) -> None:
+        """Bring the rows of the next batch up to date: those of these users, and of items that other ranks own."""
+        self._items.fetch(self._links, partial(self._catch_up, users))
+
+    def _catch_up(self, users: NDArray[np.integer]) -> None:
+        unique = self._optimizer.rows_of(self._own[0]).unique(users)[0]
+        for table in self._own:
+            self._optimizer.rows_of(table).catch_up(table.detach().numpy(), unique)
+
+    def exchange_losses(self, losses: NDArray[np.float32]) -> tuple[Whole, NDArray[np.float32], NDArray[np.int32]]:
+        """The next batch, its losses, and the positions of this rank's."""
+        whole = next(self._coming)
+        parts = [np.empty(len(place), np.float32) for place in whole.places]
+        parts[self._group.rank] = losses
         self._links.all_gather(parts)
-        self._counts = np.stack([part[:n_tables].view(np.int32) for part in parts])
         together = np.empty(sum(map(len, whole.places)), np.float32)
         for part, place in zip(parts, whole.places, strict=True):
-            together[place] = part[n_tables:]
+            together[place] = part
         return whole, together, whole.places[self._group.rank]
 
     def hold(self, table: Tensor, unique: NDArray[np.integer], gradients: NDArray[np.float32]) -> None:
@@ -124,39 +128,33 @@ class Ranks:
         """Adam's step on all rows that have a gradient on any rank; returns the dense gradients of all ranks."""
         pending, self._pending = self._pending, {}
         flat = [gradient.detach().numpy().reshape(-1) for gradient in dense.values()]
-        n_dense = sum(map(len, flat))
-        ends = np.cumsum(n_dense + self._counts @ [1 + table.shape[1] for table in self._shared])
-        together = self._room(int(ends[-1]))
-        parts = np.split(together, ends[:-1])
-        packed = (part for table in self._shared for part in _packed(*pending[table]))
-        np.concatenate([*flat, *packed], out=parts[self._group.rank])
-        receive = self._links.start_all_gather(parts)
-        for table in self._own:  # while the message is on its way
-            self._optimizer.rows_of(table).step(table.detach().numpy(), *pending[table], learning_rate)
-        receive()
-        self._step_shared(together, np.append(0, ends[:-1]) + n_dense, learning_rate)
-        totals = torch.from_numpy(np.sum([part[:n_dense] for part in parts], axis=0))
-        split = totals.split([gradient.numel() for gradient in dense.values()])
+        totals = self._items.step(
+            self._links,
+            {table: pending[table][1] for table in self._shared},
+            np.concatenate(flat) if flat else np.empty(0, np.float32),
+            learning_rate,
+            meanwhile=partial(self._step_own, pending, learning_rate),
+        )
+        split = torch.from_numpy(totals).split([gradient.numel() for gradient in dense.values()])
         return {name: total.view_as(name) for name, total in zip(dense, split, strict=True)}
 
-    def _step_shared(self, together: NDArray[np.float32], begins: NDArray[np.int64], learning_rate: float) -> None:
-        for n_rows, table in zip(self._counts.T, self._shared, strict=True):
-            parts = np.stack([begins, begins + n_rows, n_rows], axis=1)
-            self._optimizer.rows_of(table).step_sums(table.detach().numpy(), together, parts, learning_rate)
-            begins = begins + n_rows * (1 + table.shape[1])
-
-    def _room(self, n: int) -> NDArray[np.float32]:
-        """Where to put this many numbers: the same place each time, since new memory is slow to write."""
-        if len(self._kept) < n:
-            self._kept = np.empty(n + n // 4, np.float32)
-        return self._kept[:n]
+    def _step_own(
+        self, pending: Mapping[Tensor, tuple[NDArray[np.integer], NDArray[np.float32]]], learning_rate: float
+    ) -> None:
+        for table in self._own:
+            self._optimizer.rows_of(table).step(table.detach().numpy(), *pending[table], learning_rate)
 
     def gather(self, users: NDArray[np.int64], *, with_moments: bool) -> None:
-        """Copy the rows of users from the ranks that have them, so that each rank has complete tables."""
+        """Copy the rows of users and items from the ranks that have them, so that each rank has complete tables."""
         codes = torch.cat(self._group.all_gather_rows(torch.from_numpy(users)))
         for table in self._own:
             for tensor in self._kept_of(table, with_moments=with_moments):
                 tensor[codes] = torch.cat(self._group.all_gather_rows(tensor[users]))
+        for table in self._shared:
+            for tensor in self._kept_of(table, with_moments=with_moments):
+                owned = [self._items.owned(len(tensor), rank) for rank in range(self._group.size)]
+                for rows, part in zip(owned, self._group.all_gather_rows(tensor[owned[self._group.rank]]), strict=True):
+                    tensor[rows] = part
 
     def _kept_of(self, table: Tensor, *, with_moments: bool) -> Iterator[Tensor]:
         yield table.detach()
@@ -165,5 +163,40 @@ class Ranks:
             yield from map(torch.from_numpy, (adam.exp_avg, adam.exp_avg_sq, adam.last))
 
 
-def _packed(unique: NDArray[np.integer], gradients: NDArray[np.float32]) -> Rows:
-    return unique.astype(np.int32).view(np.float32), gradients.reshape(-1)
+@njit(cache=True)
+def _set_bits(bits, positions, labels):
+    """Set those of the positions, and those of the positions with a label."""
+    for k in range(len(positions)):
+        byte, bit = positions[k] >> 3, np.uint8(1 << (positions[k] & 7))
+        bits[0, byte] |= bit
+        if labels[k] > 0:
+            bits[1, byte] |= bit
+
+
+@njit(cache=True)
+def _merge(masks, bounds):
+    """Number the positions that any rank has, in their order.
+
+    Gives for each number whether its label is 1; for each rank the numbers that it has; and how many numbers, and how
+    many of each rank's, come before each of the bounds.
+    """
+    n_ranks, n_all = len(masks), bounds[-1]
+    liked, count, step = np.empty(n_all + 1, np.float32), 0, 0
+    places, counts = np.empty((n_ranks, n_all + 1), np.int32), np.zeros(n_ranks, np.int64)
+    firsts, starts = np.empty(len(bounds), np.int64), np.empty((n_ranks, len(bounds)), np.int64)
+    for position in range(n_all + 1):
+        while step < len(bounds) and bounds[step] == position:
+            firsts[step], starts[:, step] = count, counts
+            step += 1
+        if position == n_all:
+            break
+        byte, bit, present, label = position >> 3, position & 7, 0, 0
+        for rank in range(n_ranks):  # without a branch, which could not be foreseen: what is not there is overwritten
+            has = masks[rank, 0, byte] >> bit & 1
+            places[rank, counts[rank]] = count
+            counts[rank] += has
+            present |= has
+            label |= masks[rank, 1, byte] >> bit & 1
+        liked[count] = label
+        count += present
+    return liked[:count], places, firsts, starts

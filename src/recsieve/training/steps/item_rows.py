@@ -1,0 +1,174 @@
+"""Item rows on several ranks: each row has an owner, which alone has its moments and makes Adam's steps on it.
+
+Before a step, each rank gets the rows that it needs from their owners, up to date. After it, the owners get the
+gradients, and add up those of a row in the order of the ranks. So a row is updated once, whatever the number of ranks,
+and has the same bits on all ranks that read it (decision 0030).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from recsieve.links import Links
+from recsieve.optim import LazyAdam
+
+Floats = NDArray[np.float32]
+
+
+class Needed(NamedTuple):
+    """Rows that a step reads and changes, the same of some tables, none of them twice."""
+
+    tables: Sequence[Tensor]
+    rows: NDArray[np.integer]
+
+
+class Share(NamedTuple):
+    """Which of the needed rows of some tables each rank owns, and which rows that this rank owns each rank needs."""
+
+    tables: Sequence[Tensor]
+    order: NDArray[np.intp]  # sorts the rows that are needed here by their owner
+    rows: NDArray[np.int32]  # in this order
+    of_owner: list[slice]  # where among them those of each owner are
+    asked: NDArray[np.int32]  # the rows that are owned here and needed somewhere, rank by rank
+    of_asker: list[slice]
+
+    @property
+    def width(self) -> int:
+        return sum(table.shape[1] for table in self.tables)
+
+
+class ItemRows:
+    """The item tables of a model, as rows that their owners lend for a step."""
+
+    def __init__(self, optimizer: LazyAdam, rank: int, n_ranks: int) -> None:
+        self._optimizer, self._rank, self._n_ranks = optimizer, rank, n_ranks
+        self._coming: Iterator[list[Share]] = iter(())
+        self._shares: list[Share] = []  # of the present step
+        self._rooms: dict[str, Floats] = {}
+
+    def owned(self, n_rows: int, rank: int) -> slice:
+        """The rows of a table that a rank owns: every n-th, since rows are often numbered by popularity."""
+        return slice(rank, n_rows, self._n_ranks)
+
+    def announce(self, links: Links, steps: Sequence[Sequence[Needed]]) -> None:
+        """Tell the owners which rows this rank needs in the steps that come next."""
+        ranks, n_kinds = range(self._n_ranks), len(steps[0])
+        needed = [need for of_step in steps for need in of_step]
+        orders = [np.argsort((need.rows % self._n_ranks).astype(np.uint16), kind="stable") for need in needed]
+        rows = [need.rows[order].astype(np.int32) for need, order in zip(needed, orders, strict=True)]
+        counts = np.empty((self._n_ranks, len(needed), self._n_ranks), np.int32)  # needed by a rank, owned by a rank
+        counts[self._rank] = [np.bincount(some % self._n_ranks, minlength=self._n_ranks) for some in rows]
+        links.all_gather(list(counts.reshape(self._n_ranks, -1)))
+        of_owner = [_slices(of_need) for of_need in counts[self._rank]]
+        sent = [
+            np.concatenate([some[places[rank]] for some, places in zip(rows, of_owner, strict=True)]) for rank in ranks
+        ]
+        asked = [np.empty(int(counts[rank, :, self._rank].sum()), np.int32) for rank in ranks]
+        asked[self._rank] = sent[self._rank]
+        links.start_exchange(*({rank: part[rank] for rank in self._others} for part in (sent, asked)))()
+        pieces = [[asked[rank][place] for place in _slices(counts[rank, :, self._rank])] for rank in ranks]
+        shares = [
+            Share(
+                need.tables, orders[k], rows[k], of_owner[k],
+                np.concatenate([pieces[rank][k] for rank in ranks]), _slices(counts[:, k, self._rank]),
+            )
+            for k, need in enumerate(needed)
+        ]  # fmt: skip
+        self._coming = iter([shares[first : first + n_kinds] for first in range(0, len(shares), n_kinds)])
+
+    def fetch(self, links: Links, meanwhile: Callable[[], None]) -> None:
+        """Bring the rows that the next step needs up to date, here and on their owners."""
+        self._shares = next(self._coming)
+        sent = self._parts("sent", {rank: self._lent(rank) for rank in self._others})
+        received = self._parts("received", {rank: self._borrowed(rank) for rank in self._others})
+        for rank, part in sent.items():
+            for table, rows, values in self._rows_in(
+                part, [share.asked[share.of_asker[rank]] for share in self._shares]
+            ):
+                self._optimizer.rows_of(table).lend(table.detach().numpy(), rows, values)
+        receive = links.start_exchange(sent, received)
+        meanwhile()
+        receive()
+        for rank, part in received.items():
+            for table, rows, values in self._rows_in(
+                part, [share.rows[share.of_owner[rank]] for share in self._shares]
+            ):
+                self._optimizer.rows_of(table).borrow(table.detach().numpy(), rows, values)
+
+    def step(
+        self,
+        links: Links,
+        gradients: Mapping[Tensor, Floats],
+        dense: Floats,
+        learning_rate: float,
+        meanwhile: Callable[[], None],
+    ) -> Floats:
+        """Adam's step on the rows that this rank owns, given what each rank has found for those that it needed.
+
+        Dense gradients go to all ranks with it, and their sum is returned.
+        """
+        n_dense, ranks = len(dense), range(self._n_ranks)
+        sent = self._parts("sent", {rank: n_dense + self._borrowed(rank) for rank in self._others})
+        received = self._parts("received", {rank: n_dense + self._lent(rank) for rank in ranks})
+        for rank in ranks:
+            part = received[rank] if rank == self._rank else sent[rank]
+            part[:n_dense] = dense
+            orders = [share.order[share.of_owner[rank]] for share in self._shares]
+            for table, order, values in self._rows_in(part[n_dense:], orders):
+                np.take(gradients[table], order, axis=0, out=values, mode="clip")  # "raise" would make a copy
+        receive = links.start_exchange(sent, {rank: received[rank] for rank in self._others})
+        meanwhile()
+        receive()
+        together = self._rooms["received"]
+        begins = n_dense + np.cumsum([0, *map(len, received.values())])[:-1]
+        for share in self._shares:
+            firsts, lengths = np.array([(place.start, place.stop - place.start) for place in share.of_asker]).T
+            for table in share.tables:
+                parts = np.stack([firsts, begins, lengths], axis=1)
+                adam = self._optimizer.rows_of(table)
+                adam.step_sums(table.detach().numpy(), share.asked, together, parts, learning_rate)
+                begins = begins + lengths * table.shape[1]
+        return np.sum([part[:n_dense] for part in received.values()], axis=0)
+
+    def _rows_in(
+        self, part: Floats, rows_of_shares: Sequence[NDArray[Any]]
+    ) -> Iterator[tuple[Tensor, NDArray[Any], Floats]]:
+        """Each table, those of its rows that a message is about, and the place of their numbers in it."""
+        at = 0
+        for share, rows in zip(self._shares, rows_of_shares, strict=True):
+            for table in share.tables:
+                values = part[at : at + len(rows) * table.shape[1]].reshape(len(rows), table.shape[1])
+                yield table, rows, values
+                at += values.size
+
+    @property
+    def _others(self) -> list[int]:
+        return [rank for rank in range(self._n_ranks) if rank != self._rank]
+
+    def _lent(self, rank: int) -> int:
+        """How many numbers of this rank's rows another one needs."""
+        return sum((share.of_asker[rank].stop - share.of_asker[rank].start) * share.width for share in self._shares)
+
+    def _borrowed(self, rank: int) -> int:
+        return sum((share.of_owner[rank].stop - share.of_owner[rank].start) * share.width for share in self._shares)
+
+    def _parts(self, name: str, lengths: Mapping[int, int]) -> dict[int, Floats]:
+        room, places = self._room(name, sum(lengths.values())), _slices(list(lengths.values()))
+        return {rank: room[place] for rank, place in zip(lengths, places, strict=True)}
+
+    def _room(self, name: str, n: int) -> Floats:
+        """Where to put this many numbers: the same place each time, since new memory is slow to write."""
+        if name not in self._rooms or len(self._rooms[name]) < n:
+            self._rooms[name] = np.empty(n + n // 4, np.float32)
+        return self._rooms[name][:n]
+
+
+def _slices(lengths: Sequence[int] | NDArray[Any]) -> list[slice]:
+    """Pieces of these lengths, one behind the other."""
+    return [slice(first, last) for first, last in pairwise(accumulate(map(int, lengths), initial=0))]
