@@ -136,6 +136,13 @@ def test_what_is_wrong_is_one_line_of_json(service):
     assert service.ask("POST", "/reload", {})[0] == 403
 
 
+def test_who_takes_explain_for_a_switch_is_told_to_give_a_number(service):
+    status, found, _ = service.ask("POST", "/recommend", {"users": ["u1"], "explain": True})
+    assert (status, found["error"]) == (
+        422, "explain: give a number: how many reasons for each recommendation, e.g. 3, or 0 for none."
+    )  # fmt: skip
+
+
 def test_a_page_of_another_site_cannot_ask_by_a_name_of_its_own(service):
     assert service.ask("GET", "/ready", headers={"host": "evil.example"})[0] == 400
     assert service.ask("GET", "/ready", headers={"host": f"localhost:{service.port}"})[0] == 200

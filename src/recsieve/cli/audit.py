@@ -1,8 +1,6 @@
 """recsieve audit"""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +11,6 @@ from recsieve.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from recsieve.audit import Audit
-    from recsieve.communicator import Communicator
 
 LISTED = 10
 
@@ -60,7 +57,7 @@ def audit(
         raise ConfigError("both a share and a threshold are given, but they do the same: give one of them.")
     from recsieve.audit import find_noisy_interactions, train_ahead
     from recsieve.audit.noise_model import enough_labels
-    from recsieve.audit.result import TRAININGS
+    from recsieve.audit.result import TRAININGS, check_folder
     from recsieve.cli.progress import show_progress
     from recsieve.communicator import join
     from recsieve.data.filtering import k_core as keep_k_core
@@ -69,13 +66,13 @@ def audit(
     from recsieve.data.reading.file_format import Format
     from recsieve.data.reading.formats import read_interactions
     from recsieve.data.reading.log_rows import log_column, log_rows
-    from recsieve.experiments.study import require_shared
+    from recsieve.experiments.study import require_shared, writing
     from recsieve.reporting.audit import write_audit_page
 
     folder = out or Path("runs") / f"audit-{data.name.split('.')[0] or 'data'}"
     names = Names(**{name: columns.get(name) for name in ("user", "item", "time", "weight")})
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
-    with join() as group, _writing(folder, group), show_progress("reading and compiling") as progress:
+    with join() as group, writing(folder, check_folder, group), show_progress("reading and compiling") as progress:
         train = find_parts(data)["train"]
         log = keep_k_core(read_interactions(train, **columns), k_core)
         if threshold is not None and not enough_labels(log):
@@ -120,20 +117,6 @@ def audit(
         "next: open the page and look through the list; `recsieve train` without a model uses noise weights if they "
         "help"
     )
-
-
-@contextmanager
-def _writing(folder: Path, group: "Communicator") -> Iterator[None]:
-    """Let the first rank be the only one who writes an audit, if that damages nothing."""
-    from recsieve.audit.result import check_folder
-    from recsieve.lock import locked
-
-    if not group.is_first:
-        yield
-        return
-    check_folder(folder)
-    with locked(folder):
-        yield
 
 
 def _tell(found: "Audit") -> None:

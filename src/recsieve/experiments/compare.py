@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,15 @@ from recsieve.experiments.noise import with_noise
 from recsieve.experiments.plan import Cell, plan, tell_left_out
 from recsieve.experiments.pool import Progress, run_all
 from recsieve.experiments.settings import ComparisonConfig, Noise
-from recsieve.experiments.study import how_made, keep_split, require_shared, require_split, write_result, writing
+from recsieve.experiments.study import (
+    check_folder,
+    how_made,
+    keep_split,
+    require_shared,
+    require_split,
+    write_result,
+    writing,
+)
 from recsieve.experiments.tables import write_tables
 from recsieve.experiments.trial import TrialTask
 from recsieve.experiments.wording import answer, sentences
@@ -61,7 +70,7 @@ def run_comparison(
     In a group, each rank trains a share, and only the first has a result.
     """
     started = time.perf_counter()
-    with writing(out, "comparison", group):
+    with writing(out, partial(check_folder, what="comparison"), group):
         config, prepared = _begin(config, out, split, group)
         cells = plan(config, {noise: prepared[noise.name].has_flags for noise in config.noise})
         tasks = [_task(cell, prepared[cell.noise], out, config) for cell in cells]

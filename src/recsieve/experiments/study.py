@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,12 +35,12 @@ def check_folder(out: Path, what: str) -> None:
 
 
 @contextmanager
-def writing(out: Path, what: str, group: Communicator) -> Iterator[None]:
-    """Let the first rank be the only one who writes a study of this kind, if that damages nothing."""
+def writing(out: Path, check: Callable[[Path], None], group: Communicator) -> Iterator[None]:
+    """Let the first rank be the only one who writes a folder, if the check refuses nothing that is there."""
     if not group.is_first:
         yield
         return
-    check_folder(out, what)
+    check(out)
     with locked(out):
         yield
 

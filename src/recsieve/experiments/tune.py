@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from recsieve.experiments.search import (
 from recsieve.experiments.settings import TuningConfig
 from recsieve.experiments.source import DataSource
 from recsieve.experiments.space import in_words
-from recsieve.experiments.study import how_made, require_shared, require_split, write_result, writing
+from recsieve.experiments.study import check_folder, how_made, require_shared, require_split, write_result, writing
 from recsieve.experiments.tables import write_table
 from recsieve.experiments.wording import percent
 from recsieve.files import write_text
@@ -58,7 +59,7 @@ def run_tuning(
     In a group, each rank makes those of some strategies, and only the first has a result.
     """
     started, data = time.perf_counter(), out / "data"
-    with writing(out, "tuning", group):
+    with writing(out, partial(check_folder, what="tuning"), group):
         if group.is_first:
             _prepare(config, data, split)
         require_shared(out, group)

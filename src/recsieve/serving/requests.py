@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, model_validator
 
 from recsieve.recommendations.filters import Filters
 
@@ -13,6 +13,15 @@ Id = Annotated[StrictStr, Field(max_length=1000)] | StrictInt
 Profile = Annotated[list[Id], Field(max_length=10_000)]
 Name = Annotated[str, Field(max_length=1000)]
 Items = Annotated[list[Id], Field(max_length=100_000)] | Annotated[dict[Name, Profile], Field(max_length=1000)]
+
+
+def _no_answer(value: Any) -> Any:
+    """Refuse true and false where a number is asked for: somebody may think of `explain` as a switch."""
+    if isinstance(value, bool):
+        raise ValueError("give a number: how many reasons for each recommendation, e.g. 3, or 0 for none")
+    return value
+
+
 Length = Annotated[int, Field(ge=1, le=1000, strict=True)]
 
 
@@ -36,7 +45,7 @@ class Recommend(_Request):
     min_popularity: Annotated[int, Field(ge=0, le=1 << 60, strict=True)] = 0
     categories: Annotated[dict[Name, Name], Field(max_length=100_000)] | None = None  # item to category
     per_category: Annotated[int, Field(ge=0, le=1000, strict=True)] = 0
-    explain: Annotated[int, Field(ge=0, le=20, strict=True)] = 0
+    explain: Annotated[int, Field(ge=0, le=20, strict=True), BeforeValidator(_no_answer)] = 0
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

@@ -38,14 +38,14 @@ class ByIds:
 STRATEGIES = [KeepAll(), Truncated(0.3, 20), Reweighted(0.4), ByIds()]
 
 
-def steps_of(data, name, options, objective, denoiser, group, labels_of=lambda own: None):
+def steps_of(data, name, options, objective, denoiser, group, labels_of=lambda own: None, steps=STEPS):
     own = share_out(data, group)
     model = MODELS[name](own.csr, torch.Generator().manual_seed(0), factors=8, **options)
     stepper, optimizer = make_stepper(model, DenoisedLoss(denoiser, objective, group), 1e-3, "fused", group)
     layout = layout_of(model, objective, "paper")
     sampler = Sampler(own, seed=0, negatives=2, layout=layout, labels=labels_of(own))
     means, epoch = [], 0
-    while len(means) < STEPS:
+    while len(means) < steps:
         for chunk in sampler.chunks(epoch, 64, 0, [3, sampler.steps_per_epoch(64)]):
             means += stepper.run(chunk).means
         epoch += 1
@@ -69,6 +69,15 @@ def test_fused_steps_of_ranks_are_those_of_one_process_to_rounding(
     for other_means, other_weights in others:
         assert other_means == first[0]
         assert all(torch.equal(weight, first[1][name]) for name, weight in other_weights.items())
+
+
+@pytest.mark.parametrize("name", ["gmf", "cdae"])
+def test_500_fused_steps_of_two_ranks_stay_within_a_hundred_thousandth_of_one_process(small_data, in_ranks, name):
+    asked = small_data(40, 30), name, {}, BCE(), Truncated(0.3, 20)
+    means, weights = steps_of(*asked, SINGLE_PROCESS, steps=500)
+    for of_rank, other_weights in in_ranks(2, lambda group: steps_of(*asked, group, steps=500)):
+        assert of_rank == pytest.approx(means, abs=1e-5)
+        torch.testing.assert_close(other_weights, weights, rtol=0, atol=1e-5)
 
 
 def weighted(data):
