@@ -181,22 +181,23 @@ def _merge(masks, bounds):
     many of each rank's, come before each of the bounds.
     """
     n_ranks, n_all = len(masks), bounds[-1]
-    liked, count, step = np.empty(n_all + 1, np.float32), 0, 0
-    places, counts = np.empty((n_ranks, n_all + 1), np.int32), np.zeros(n_ranks, np.int64)
-    firsts, starts = np.empty(len(bounds), np.int64), np.empty((n_ranks, len(bounds)), np.int64)
-    for position in range(n_all + 1):
-        while step < len(bounds) and bounds[step] == position:
-            firsts[step], starts[:, step] = count, counts
-            step += 1
-        if position == n_all:
-            break
-        byte, bit, present, label = position >> 3, position & 7, 0, 0
-        for rank in range(n_ranks):  # without a branch, which could not be foreseen: what is not there is overwritten
-            has = masks[rank, 0, byte] >> bit & 1
-            places[rank, counts[rank]] = count
-            counts[rank] += has
-            present |= has
-            label |= masks[rank, 1, byte] >> bit & 1
-        liked[count] = label
-        count += present
-    return liked[:count], places, firsts, starts
+    present, labels = masks[0, 0].copy(), masks[0, 1].copy()
+    for rank in range(1, n_ranks):
+        present |= masks[rank, 0]
+        labels |= masks[rank, 1]
+    # Without branches, which could not be foreseen: what is not there is overwritten by what comes next.
+    liked, numbers, count = np.empty(n_all + 1, np.float32), np.empty(n_all + 1, np.int32), 0
+    for position in range(n_all):
+        byte, bit = position >> 3, position & 7
+        liked[count], numbers[position] = labels[byte] >> bit & 1, count
+        count += present[byte] >> bit & 1
+    numbers[n_all] = count
+    places, starts = np.empty((n_ranks, n_all + 1), np.int32), np.zeros((n_ranks, len(bounds)), np.int64)
+    for rank in range(n_ranks):
+        bits, of_rank, n_own = masks[rank, 0], places[rank], 0
+        for step in range(len(bounds) - 1):
+            for position in range(bounds[step], bounds[step + 1]):
+                of_rank[n_own] = numbers[position]
+                n_own += bits[position >> 3] >> (position & 7) & 1
+            starts[rank, step + 1] = n_own
+    return liked[:count], places, numbers[bounds], starts
