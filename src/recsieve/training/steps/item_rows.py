@@ -93,6 +93,10 @@ class ItemRows:
             ):
                 self._optimizer.rows_of(table).lend(table.detach().numpy(), rows, values)
         receive = links.start_exchange(sent, received)
+        for share in self._shares:
+            for table in share.tables:
+                own = share.rows[share.of_owner[self._rank]]
+                self._optimizer.rows_of(table).catch_up(table.detach().numpy(), own)
         meanwhile()
         receive()
         for rank, part in received.items():
