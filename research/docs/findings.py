@@ -113,7 +113,7 @@ def _cautions(results: Results) -> list[str]:
         what, known, epoch = f"{row['strategy']}, {row['model']} on {name}", (name, row["model"]), row["epoch_selected"]
         if row["role"] == "strategy" and known in oracle and _gain(row) > oracle[known] and judged == "better":
             beyond.append(f"{what} ({percent(_gain(row))}, clean training {percent(oracle[known])})")
-        if row["role"] in ("baseline", "strategy") and epoch["sd"] > epoch["mean"]:
+        if row["role"] in ("baseline", "strategy") and epoch["sd"] > epoch["mean"] / 2:
             uneven.append(f"{what} ({epoch['mean']:.0f} ± {epoch['sd']:.0f})")
     lines = [
         "- **Better than training without the known noise.** Avoiding this noise cannot be the only reason: "

@@ -9,7 +9,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "paper" / "results"
 DOCS = ROOT / "docs"
-DATA = ("ml-1m", "goodbooks-10k-v1", "yelp-paper-part", "adressa-paper-part", "simulated-yelp")  # others come after
+DATA = ("ml-1m", "goodbooks-10k-v1", "yelp-paper-part", "adressa-paper-part")  # others come after
 
 
 def merged(name: str) -> dict[str, Any] | None:
