@@ -62,7 +62,7 @@ def _check_forward(model: Model) -> None:
     )
     scores = model.score(users)
     # Sums of large terms are rounded by their size, also where the score is small: how, depends on the processor.
-    rounding = 1e-5 * max(1.0, float(scores.detach().abs().max()))
+    rounding = max(1e-5, 3e-6 * float(scores.detach().abs().max()))
     promise(
         close(found.detach().view(len(users), -1), scores, atol=rounding),
         "the scores of all items are those that forward gives the pairs.",
