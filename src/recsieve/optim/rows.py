@@ -67,6 +67,13 @@ class RowAdam:
             raise IndexError(f"row {row} was looked up in a table of {len(self.last)} rows, numbered from 0.")
         return unique, inverse
 
+    def places(self, rows: NDArray[np.integer], unique: NDArray[np.integer]) -> NDArray[np.int32]:
+        """The position of each row among distinct rows that are known."""
+        places = places_among(rows, unique, self.marks)
+        if len(places) < len(rows):
+            raise IndexError(f"row {rows[len(places)]} was looked up in a batch that did not announce it.")
+        return places
+
     def catch_up(self, table: NDArray[np.float32], unique: NDArray[np.integer]) -> None:
         """Bring distinct rows up to date."""
         catch_up_rows(unique, self.rows(table), self.timeline.step)
@@ -281,21 +288,41 @@ def unique_rows(rows, marks):
     return unique[:count], inverse[:known]
 
 
+@_fused
+def places_among(rows, unique, marks):
+    """The position of each row among distinct ones; it ends at a row that is not there. `marks` as in `unique_rows`."""
+    places, known = np.empty(len(rows), np.int32), 0
+    for k in range(len(unique)):
+        marks[unique[k]] = k
+    for row in rows:
+        if row < 0 or row >= len(marks) or marks[row] < 0:
+            break
+        places[known] = marks[row]
+        known += 1
+    for row in unique:
+        marks[row] = -1
+    return places[:known]
+
+
 # One thread: rows come from the outer caches at the same pace for two, which also wait for each other.
 @_fused
 def catch_up_rows(rows, at, step):
     """Bring distinct rows to the current step, as Adam without gradients would."""
-    eps = np.float32(at.eps)
+    eps, behind = np.float32(at.eps), False
     for row in rows:
         start = at.last[row]
-        if start != NEVER and start != step and at.nodes[start, 1] == 0:
+        if start in (NEVER, step):
+            continue
+        behind = True
+        if at.nodes[start, 1] == 0:
             missed = slice(start + 1, min(start + at.window, step) + 1)
             values, mean, square = at.table[row], at.exp_avg[row], at.exp_avg_sq[row]
             _step_one_by_one(values, mean, square, at.rates[missed], at.scales[missed], at.beta1, at.beta2, eps)
             _decay(mean, at.decay[step - start, 0])
             _decay(square, at.decay[step - start, 1])
             at.last[row] = step
-    _catch_up_at_once(rows, at.table, at.exp_avg, at.exp_avg_sq, at.last, step, at.nodes, at.decay, eps)
+    if behind:
+        _catch_up_at_once(rows, at.table, at.exp_avg, at.exp_avg_sq, at.last, step, at.nodes, at.decay, eps)
 
 
 @_fused
@@ -389,6 +416,8 @@ def step_rows(rows, gradients, at, step):
     table, exp_avg, exp_avg_sq, last = at.table, at.exp_avg, at.exp_avg_sq, at.last
     factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
     for place in range(len(rows)):
+        if place + AHEAD < len(rows):
+            _fetch_row(table, exp_avg, exp_avg_sq, np.int64(rows[place + AHEAD]))
         row = rows[place]
         for i in range(table.shape[1]):
             mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], gradients[place, i], factors)
@@ -413,9 +442,9 @@ def _add_up(numbers, flat, parts, n_factors, marks):
                 marks[row], unique[count], begins[count] = count, row, begin
                 count += 1
             else:
-                total = begins[known]
-                for i in range(n_factors):
-                    flat[total + i] += flat[begin + i]
+                total, more = np.uint64(begins[known]), np.uint64(begin)
+                for i in range(np.uint64(n_factors)):
+                    flat[total + i] += flat[more + i]
             begin += n_factors
     for row in unique[:count]:
         marks[row] = -1
@@ -430,8 +459,8 @@ def _step_flat(unique, begins, flat, at, step):
     for k in range(len(unique)):
         if k + AHEAD < len(unique):
             _fetch_row(table, exp_avg, exp_avg_sq, np.int64(unique[k + AHEAD]))
-        row, begin = unique[k], begins[k]
-        for i in range(table.shape[1]):
+        row, begin = unique[k], np.uint64(begins[k])
+        for i in range(np.uint64(table.shape[1])):
             mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], flat[begin + i], factors)
             exp_avg[row, i], exp_avg_sq[row, i] = mean, square
             table[row, i] -= movement

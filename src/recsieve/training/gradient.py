@@ -79,7 +79,7 @@ class GradientFitting(Fitting):
                 )
             self._steps = Redraw(self._steps, model, self.loss, data, plan.seed)
         self._own_users = np.flatnonzero(data.user_counts())
-        self._history, self._index, self._next = History(data), OwnIndex(data.rows), NextEpoch()
+        self._history, self._index, self._next = History(data, self._steps.total), OwnIndex(data.rows), NextEpoch()
         self._report_every = max(1, self.steps_per_epoch // 20)
         self._prepared = -1  # the step at which the model was prepared for ranking
         self._fresh: NDArray[np.bool_] | None = None  # interactions that come more often than others

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 import torch
@@ -23,9 +25,12 @@ class History:
     steps of the row. What cannot be known (false positives without labels) is NaN.
     """
 
-    def __init__(self, data: Interactions) -> None:
+    def __init__(
+        self, data: Interactions, total: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda own: own
+    ) -> None:
+        """`total` adds up arrays over the ranks that share the data."""
         flags = np.full(len(data), UNLABELLED, np.int8) if data.false_positive is None else data.false_positive
-        self._data = data
+        self._total = total
         self._kinds = np.where(flags == UNLABELLED, np.int8(2), flags)
         self._sums, self._counts = np.zeros(4), np.zeros(4, np.int64)  # true, false, unknown, negative
         self._dropped = np.zeros(4, np.int64)
@@ -43,7 +48,7 @@ class History:
 
     def close_row(self, step: int, epoch: int) -> float:
         """Record the means since the last row, and return that of the loss."""
-        sums, counts, dropped = self._data.group.sum(np.stack([self._sums, self._counts, self._dropped]))
+        sums, counts, dropped = self._total(np.stack([self._sums, self._counts, self._dropped]))
         with np.errstate(invalid="ignore"):
             true, false, _, negative = sums / counts
             positive = sums[:3].sum() / counts[:3].sum()

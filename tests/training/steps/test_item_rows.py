@@ -35,7 +35,7 @@ def train(group: Communicator, needed: list[list[np.ndarray]]):
         meanwhile = []
         items.fetch(links, lambda calls=meanwhile: calls.append("fetch"))
         reads.append([adam.rows_of(table).read(table.detach().numpy(), rows) for table in tables])
-        gradients = {table: gradient(group.rank, step, rows, table.shape[1]) for table in tables}
+        gradients = {table: gradient(group.rank, step, items.rows(table), table.shape[1]) for table in tables}
         dense = np.full(2, group.rank + step, np.float32)
         sums.append(items.step(links, gradients, dense, 0.1, lambda calls=meanwhile: calls.append("step")).tolist())
         assert meanwhile == ["fetch", "step"]

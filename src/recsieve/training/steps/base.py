@@ -39,6 +39,10 @@ class Stepper(ABC):
     def gather(self, users: NDArray[np.int64], *, with_moments: bool) -> None:  # noqa: B027 (most have nothing to copy)
         """Copy what only other ranks have kept up to date; this rank has the rows of these users."""
 
+    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of arrays over the ranks that share the data."""
+        return values
+
 
 def joined(steps: Iterable[Stepped]) -> Stepped:
     """Several steps as one."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -38,6 +39,9 @@ class ExactStep(AutogradStep):
         known = set(self._tables)
         self._dense = {name: weight for name, weight in self._weigher.named_parameters() if weight not in known}
         self._copies: dict[str, Tensor] = {}  # of the dense parameters, in float64
+
+    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._group.sum(values)
 
     def _weigh(self, batch: Batch) -> tuple[WeighedLosses, Tensor | None]:
         self._copies = {name: weight.detach().double().requires_grad_() for name, weight in self._dense.items()}

@@ -27,7 +27,7 @@ from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped, Stepper, joined
 from recsieve.training.steps.fused_losses import Judged, differentiate, kernel, scale_groups, weigh
 from recsieve.training.steps.item_rows import Needed
-from recsieve.training.steps.ranks import Ranks
+from recsieve.training.steps.ranks import Ranks, Unique
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -107,6 +107,9 @@ class FusedStep(Stepper):
         if self.ranks is not None:
             self.ranks.gather(users, with_moments=with_moments)
 
+    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values if self.ranks is None else self.ranks.total(values)
+
     def judged(self, rows: Batch) -> Judged:
         """The rows that have a loss: all, or with a pairwise objective the positives that have negatives."""
         objective = self.loss.objective
@@ -134,6 +137,12 @@ class FusedStep(Stepper):
     def distinct(self, table: Tensor, rows: Tensor | NDArray[np.integer]) -> NDArray[np.integer]:
         """Rows of a table, each once."""
         return self.optimizer.rows_of(table).unique(np.asarray(rows))[0]
+
+    def unique(self, table: Tensor, rows: Tensor | NDArray[np.integer]) -> Unique:
+        """Rows of a table, each once, and where each of these is among them; on ranks, item rows by their owners."""
+        if self.ranks is None:
+            return self.optimizer.rows_of(table).unique(np.asarray(rows))
+        return self.ranks.unique(table, np.asarray(rows))
 
     def read(self, table: Tensor, unique: NDArray[np.integer]) -> NDArray[np.float32]:
         """A copy of distinct rows of a table, brought up to date."""

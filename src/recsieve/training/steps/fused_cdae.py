@@ -32,9 +32,9 @@ class FusedCDAE(FusedStep):
         self._profiles = model.offsets.numpy(), model.items.numpy()
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
-        model, rows_of = self._model, self.optimizer.rows_of
-        self._users, user_inverse = rows_of(model.user.weight).unique(batch.users.numpy())
-        self._items, item_inverse = rows_of(model.decoder.weight).unique(batch.items.numpy())
+        model = self._model
+        self._users, user_inverse = self.unique(model.user.weight, batch.users)
+        self._items, item_inverse = self.unique(model.decoder.weight, batch.items)
         self._inverse = user_inverse, item_inverse
         self._hidden, (self._decoder, bias) = self.both(
             self._encode, self._read_decoder, worth_it=len(batch) >= MANY_ROWS
@@ -46,7 +46,7 @@ class FusedCDAE(FusedStep):
         model = self._model
         model.corruption_draw += 1
         kept, self._bounds = self._keep(self._users, self._draw)
-        self._kept, self._kept_inverse = self.optimizer.rows_of(model.encoder.weight).unique(kept)
+        self._kept, self._kept_inverse = self.unique(model.encoder.weight, kept)
         encoder = self.read(model.encoder.weight, self._kept)
         sums = _sum_bags(encoder, self._kept_inverse, self._bounds, np.float32(1 / (1 - model.corruption)))
         own = torch.from_numpy(self.read(model.user.weight, self._users))

@@ -55,14 +55,16 @@ class FusedGMF(FusedStep):
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         self._rows = self._begin(1)
-        logits, self._inverse = _score(batch.users.numpy(), batch.items.numpy(), *self._rows)
-        return logits
+        users, user_inverse = self.unique(self._tables[0], batch.users)
+        items, item_inverse = self.unique(self._tables[1], batch.items)
+        self._inverse = users, user_inverse, items, item_inverse
+        return _score(batch.users.numpy(), batch.items.numpy(), users, items, *self._rows)
 
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
         return [Needed([self._tables[1]], self.distinct(self._tables[1], batch.items))]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
-        users, items, weight, bias = _gradients(logit_gradients, *self._inverse, *self._rows[:3])  # type: ignore[call-arg]
+        users, items, weight, bias = _gradients(logit_gradients, *self._inverse, *self._rows[:3])
         self.update_rows(self._tables[0], self._inverse[0], users)
         self.update_rows(self._tables[1], self._inverse[2], items)
         gradients = zip(self._output, map(torch.from_numpy, (weight, bias)), strict=True)
@@ -99,22 +101,22 @@ def _train(
     for k in range(len(drops)):
         batch = slice(bounds[k], bounds[k + 1])
         past = user, item, weight, bias, user_step + k, item_step + k
-        logits, inverse = _score(users[batch], items[batch], *past)
+        unique_users, user_inverse = unique_rows(users[batch], user.marks)
+        unique_items, item_inverse = unique_rows(items[batch], item.marks)
+        logits = _score(users[batch], items[batch], unique_users, unique_items, *past)
         losses[batch], logit_gradients = cross_entropy(logits, labels[batch])
         means[k] = weigh(losses[batch], logit_gradients, labels[batch], weights[batch], drops[k], beta, False)
-        _update(logit_gradients, *inverse, learning_rate, *past)  # type: ignore[call-arg]
+        inverse = unique_users, user_inverse, unique_items, item_inverse
+        _update(logit_gradients, *inverse, learning_rate, *past)
     return means
 
 
 @kernel
-def _score(users, items, user, item, weight, bias, user_step, item_step):
-    """The logit of each pair; and the unique users, the place of each there, and the same of the items."""
-    unique_users, user_inverse = unique_rows(users, user.marks)
-    unique_items, item_inverse = unique_rows(items, item.marks)
+def _score(users, items, unique_users, unique_items, user, item, weight, bias, user_step, item_step):
+    """The logit of each pair, once the rows of their unique users and items are up to date."""
     catch_up_rows(unique_users, user, user_step)
     catch_up_rows(unique_items, item, item_step)
-    logits = _products(users, items, user.table, item.table, weight.values, bias.values[0])
-    return logits, (unique_users, user_inverse, unique_items, item_inverse)
+    return _products(users, items, user.table, item.table, weight.values, bias.values[0])
 
 
 @kernel

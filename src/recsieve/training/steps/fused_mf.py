@@ -67,7 +67,8 @@ class FusedMF(FusedStep):
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
         self._state = self._begin(1)
-        scores, self._read = _score(batch.users.numpy(), batch.items.numpy(), self._state, 0)
+        distinct = self.unique(self._tables[0], batch.users), self.unique(self._tables[1], batch.items)
+        scores, self._read = _score(*distinct, self._state, 0)
         return scores
 
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
@@ -105,7 +106,8 @@ def _train(
     means = np.empty(len(drops))
     for k in range(len(drops)):
         rows, own = slice(bounds[k], bounds[k + 1]), slice(ends[k], ends[k + 1])
-        scores, read = _score(users[rows], items[rows], state, k)
+        distinct = unique_rows(users[rows], state.user.marks), unique_rows(items[rows], state.item.marks)
+        scores, read = _score(*distinct, state, k)
         first = heads[own] - bounds[k]
         losses[own], logit_gradients = differentiate(scores, labels[own], first, n_negatives, pairwise, temperature)
         about = losses[own], logit_gradients, labels[own], weights[own]
@@ -115,11 +117,10 @@ def _train(
 
 
 @kernel
-def _score(users, items, state, k):
+def _score(distinct_users, distinct_items, state, k):
     """The score of each pair; and of users and of items the unique rows, the place of each, vectors and dropout."""
     user, item = state.user, state.item
-    unique_users, user_inverse = unique_rows(users, user.marks)
-    unique_items, item_inverse = unique_rows(items, item.marks)
+    (unique_users, user_inverse), (unique_items, item_inverse) = distinct_users, distinct_items
     user_vectors = read_rows(unique_users, user, state.user_step + k)
     item_vectors = read_rows(unique_items, item, state.item_step + k)
     draw = state.draw + 1 + k

@@ -39,9 +39,9 @@ class FusedNeuMF(FusedStep):
         return max(model.n_users, model.n_items) >= LAZY_ROWS
 
     def score(self, batch: Batch) -> NDArray[np.float32]:
-        model, rows_of = self._model, self.optimizer.rows_of
-        self._users, user_inverse = rows_of(model.user.weight).unique(batch.users.numpy())
-        self._items, item_inverse = rows_of(model.item.weight).unique(batch.items.numpy())
+        model = self._model
+        self._users, user_inverse = self.unique(model.user.weight, batch.users)
+        self._items, item_inverse = self.unique(model.item.weight, batch.items)
         self._inverse = user_inverse, item_inverse
         (user, item, user_mlp, user_part), (item_mlp, item_part) = self.both(self._read_most, self._read_items)
         first = torch.from_numpy(_first_layer(user_part, item_part, *self._inverse, model.first.bias.detach().numpy()))

@@ -32,8 +32,7 @@ class Share(NamedTuple):
     """Which of the needed rows of some tables each rank owns, and which rows that this rank owns each rank needs."""
 
     tables: Sequence[Tensor]
-    order: NDArray[np.intp]  # sorts the rows that are needed here by their owner
-    rows: NDArray[np.int32]  # in this order
+    rows: NDArray[np.int32]  # that are needed here, by their owner
     of_owner: list[slice]  # where among them those of each owner are
     asked: NDArray[np.int32]  # the rows that are owned here and needed somewhere, rank by rank
     of_asker: list[slice]
@@ -60,8 +59,7 @@ class ItemRows:
         """Tell the owners which rows this rank needs in the steps that come next."""
         ranks, n_kinds = range(self._n_ranks), len(steps[0])
         needed = [need for of_step in steps for need in of_step]
-        orders = [np.argsort((need.rows % self._n_ranks).astype(np.uint16), kind="stable") for need in needed]
-        rows = [need.rows[order].astype(np.int32) for need, order in zip(needed, orders, strict=True)]
+        rows = [_by_owner(need.rows, self._n_ranks) for need in needed]
         counts = np.empty((self._n_ranks, len(needed), self._n_ranks), np.int32)  # needed by a rank, owned by a rank
         counts[self._rank] = [np.bincount(some % self._n_ranks, minlength=self._n_ranks) for some in rows]
         links.all_gather(list(counts.reshape(self._n_ranks, -1)))
@@ -75,12 +73,16 @@ class ItemRows:
         pieces = [[asked[rank][place] for place in _slices(counts[rank, :, self._rank])] for rank in ranks]
         shares = [
             Share(
-                need.tables, orders[k], rows[k], of_owner[k],
+                need.tables, rows[k], of_owner[k],
                 np.concatenate([pieces[rank][k] for rank in ranks]), _slices(counts[:, k, self._rank]),
             )
             for k, need in enumerate(needed)
         ]  # fmt: skip
         self._coming = iter([shares[first : first + n_kinds] for first in range(0, len(shares), n_kinds)])
+
+    def rows(self, table: Tensor) -> NDArray[np.int32]:
+        """The rows of a table that the present step needs; their gradients have to be in this order."""
+        return next(share.rows for share in self._shares if any(table is of for of in share.tables))
 
     def fetch(self, links: Links, meanwhile: Callable[[], None]) -> None:
         """Bring the rows that the next step needs up to date, here and on their owners."""
@@ -88,10 +90,8 @@ class ItemRows:
         sent = self._parts("sent", {rank: self._lent(rank) for rank in self._others})
         received = self._parts("received", {rank: self._borrowed(rank) for rank in self._others})
         for rank, part in sent.items():
-            for table, rows, values in self._rows_in(
-                part, [share.asked[share.of_asker[rank]] for share in self._shares]
-            ):
-                self._optimizer.rows_of(table).lend(table.detach().numpy(), rows, values)
+            for share, table, place, values in self._tables_in(part, [share.of_asker[rank] for share in self._shares]):
+                self._optimizer.rows_of(table).lend(table.detach().numpy(), share.asked[place], values)
         receive = links.start_exchange(sent, received)
         for share in self._shares:
             for table in share.tables:
@@ -100,10 +100,8 @@ class ItemRows:
         meanwhile()
         receive()
         for rank, part in received.items():
-            for table, rows, values in self._rows_in(
-                part, [share.rows[share.of_owner[rank]] for share in self._shares]
-            ):
-                self._optimizer.rows_of(table).borrow(table.detach().numpy(), rows, values)
+            for share, table, place, values in self._tables_in(part, [share.of_owner[rank] for share in self._shares]):
+                self._optimizer.rows_of(table).borrow(table.detach().numpy(), share.rows[place], values)
 
     def step(
         self,
@@ -123,9 +121,9 @@ class ItemRows:
         for rank in ranks:
             part = received[rank] if rank == self._rank else sent[rank]
             part[:n_dense] = dense
-            orders = [share.order[share.of_owner[rank]] for share in self._shares]
-            for table, order, values in self._rows_in(part[n_dense:], orders):
-                np.take(gradients[table], order, axis=0, out=values, mode="clip")  # "raise" would make a copy
+            places = [share.of_owner[rank] for share in self._shares]
+            for _, table, place, values in self._tables_in(part[n_dense:], places):
+                values[:] = gradients[table][place]
         receive = links.start_exchange(sent, {rank: received[rank] for rank in self._others})
         meanwhile()
         receive()
@@ -140,15 +138,14 @@ class ItemRows:
                 begins = begins + lengths * table.shape[1]
         return np.sum([part[:n_dense] for part in received.values()], axis=0)
 
-    def _rows_in(
-        self, part: Floats, rows_of_shares: Sequence[NDArray[Any]]
-    ) -> Iterator[tuple[Tensor, NDArray[Any], Floats]]:
-        """Each table, those of its rows that a message is about, and the place of their numbers in it."""
+    def _tables_in(self, part: Floats, places: Sequence[slice]) -> Iterator[tuple[Share, Tensor, slice, Floats]]:
+        """Each table, which of the rows of its share a message is about, and where their numbers are in it."""
         at = 0
-        for share, rows in zip(self._shares, rows_of_shares, strict=True):
+        for share, place in zip(self._shares, places, strict=True):
+            n_rows = place.stop - place.start
             for table in share.tables:
-                values = part[at : at + len(rows) * table.shape[1]].reshape(len(rows), table.shape[1])
-                yield table, rows, values
+                values = part[at : at + n_rows * table.shape[1]].reshape(n_rows, table.shape[1])
+                yield share, table, place, values
                 at += values.size
 
     @property
@@ -171,6 +168,10 @@ class ItemRows:
         if name not in self._rooms or len(self._rooms[name]) < n:
             self._rooms[name] = np.empty(n + n // 4, np.float32)
         return self._rooms[name][:n]
+
+
+def _by_owner(rows: NDArray[np.integer], n_ranks: int) -> NDArray[np.int32]:
+    return rows[np.argsort((rows % n_ranks).astype(np.uint16), kind="stable")].astype(np.int32)
 
 
 def _slices(lengths: Sequence[int] | NDArray[Any]) -> list[slice]:

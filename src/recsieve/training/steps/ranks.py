@@ -35,6 +35,9 @@ class Whole(NamedTuple):
     places: list[NDArray[np.int32]]  # where the rows of each rank are
 
 
+Unique = tuple[NDArray[np.integer], NDArray[np.int32]]  # distinct rows, and where each of some rows is among them
+
+
 class Ranks:
     """The other ranks, as a fused step needs them."""
 
@@ -109,6 +112,14 @@ class Ranks:
         for table in self._own:
             self._optimizer.rows_of(table).catch_up(table.detach().numpy(), unique)
 
+    def unique(self, table: Tensor, rows: NDArray[np.integer]) -> Unique:
+        """The distinct rows of a table in the present batch; those of items as they stand in messages."""
+        adam = self._optimizer.rows_of(table)
+        if any(table is own for own in self._own):
+            return adam.unique(rows)
+        known = self._items.rows(table)
+        return known, adam.places(rows, known)
+
     def exchange_losses(self, losses: NDArray[np.float32]) -> tuple[Whole, NDArray[np.float32], NDArray[np.int32]]:
         """The next batch, its losses, and the positions of this rank's."""
         whole = next(self._coming)
@@ -143,6 +154,13 @@ class Ranks:
     ) -> None:
         for table in self._own:
             self._optimizer.rows_of(table).step(table.detach().numpy(), *pending[table], learning_rate)
+
+    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum over all ranks of arrays of one shape, in rank order."""
+        parts = np.empty((self._group.size, values.size))
+        parts[self._group.rank] = values.reshape(-1)
+        self._links.all_gather(list(parts))
+        return parts.sum(axis=0).reshape(values.shape)
 
     def gather(self, users: NDArray[np.int64], *, with_moments: bool) -> None:
         """Copy the rows of users and items from the ranks that have them, so that each rank has complete tables."""
