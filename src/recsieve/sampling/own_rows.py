@@ -46,8 +46,8 @@ class OwnRows:
         first, last = np.searchsorted(begins, [start - self._period + 1, stop])
         data, observed = self._data, self._observed
         return Drawn(*_draw(
-            begins[first:last], order[first:last], self._lengths, start, stop, data.users, data.items, _rows(data),
-            self._period, key, self._user_grouped, observed.offsets, observed.items, observed.n_items,
+            begins[first:last], order[first:last], start, stop, data.users, data.items, _rows(data), self._period, key,
+            self._user_grouped, observed.offsets, observed.items, observed.n_items,
         ))  # fmt: skip
 
     def group_starts(self, key: np.uint64, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -118,30 +118,30 @@ def _positions_of(groups, n_groups, key):
 
 @njit(nogil=True, cache=True)
 def _draw(
-    begins, order, lengths, start, stop, data_users, data_items, data_rows, period, key, user_grouped,
-    offsets, observed, n_items,
-):  # fmt: skip
+    begins, order, start, stop, data_users, data_items, data_rows, period, key, user_grouped, offsets, observed, n_items
+):
     """The columns of `Drawn`: each interaction that begins at `begins`, and its negatives, from `start` to `stop`."""
-    most, count = 0, 0
-    for own in order:
-        most += lengths[own]
+    most, count = len(order) * period, 0
     users, items = np.empty(most, np.int32), np.empty(most, np.int32)
     interactions, ids, positions = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    counters = np.empty(most, np.int64)  # what a negative is drawn from: its place, or its row and number there
+    # What a negative is drawn from: a counter (its place, or its row and number there), and what its user has.
+    counters, lows, highs = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     for k in range(len(order)):
         own = order[k]
         user, item, row = data_users[own], data_items[own], data_rows[own]
-        for within in range(lengths[own]):
+        low, high = offsets[user], offsets[user + 1]
+        for within in range(period if high - low < n_items else 1):
             position = begins[k] + within
             if start <= position < stop:
                 users[count], items[count], positions[count] = user, item, position
                 interactions[count], ids[count] = (own, row) if within == 0 else (-1, -1)
                 counters[count] = position if user_grouped else row * period + within
+                lows[count], highs[count] = low, high
                 count += 1
     negative_key = mix(key)
     for k in range(count):
         if interactions[k] < 0:
             counter = uint64(counters[k])
             noise = mix(key ^ mix(counter)) if user_grouped else mix(negative_key ^ counter)
-            items[k] = unobserved(noise, offsets[users[k]], offsets[users[k] + 1], observed, n_items)
+            items[k] = unobserved(noise, lows[k], highs[k], observed, n_items)
     return users[:count], items[:count], interactions[:count], ids[:count], positions[:count]

@@ -14,6 +14,7 @@ from recsieve.sampling import Batch
 
 # Sums may be reordered, so that they are made in parallel lanes; everything else is as it is written.
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+BIN_BITS = 12  # the counts of as many bins fit into the fastest cache
 
 
 class Judged(NamedTuple):
@@ -124,17 +125,44 @@ def weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch):
 @kernel
 def _drop_hardest(losses, labels, weights, n_drop):
     """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
-    if n_drop == 0:
+    of_positives, count = np.empty_like(losses), 0
+    for k in range(len(losses)):  # without branches: what is no positive is overwritten by what comes next
+        of_positives[count] = losses[k]
+        count += labels[k] > 0
+    left = min(n_drop, count)
+    if left == 0:
         return
-    positives = np.flatnonzero(labels > 0)
-    n_drop = min(n_drop, len(positives))
-    threshold = np.partition(losses[positives], len(positives) - n_drop)[len(positives) - n_drop]
-    left = n_drop
-    for k in positives:
-        if losses[k] > threshold:
+    threshold = _nth_largest(of_positives[:count], left)
+    for k in range(len(losses)):
+        harder = (labels[k] > 0) & (losses[k] > threshold)
+        weights[k] = np.float32(0) if harder else weights[k]
+        left -= harder
+    for k in range(len(losses)):
+        if left == 0:
+            break
+        if labels[k] > 0 and losses[k] == threshold:
             weights[k] = 0
             left -= 1
-    for k in positives:
-        if left > 0 and losses[k] == threshold:
-            weights[k] = 0
-            left -= 1
+
+
+@kernel
+def _nth_largest(values, n):
+    """Sorted into bins by their first bits, which order floats; only one bin has to be searched."""
+    bits, counts = values.view(np.int32), np.zeros(1 << BIN_BITS, np.int64)
+    for k in range(len(bits)):
+        counts[_bin(bits[k])] += 1
+    bin_of_nth = len(counts) - 1
+    while counts[bin_of_nth] < n:
+        n -= counts[bin_of_nth]
+        bin_of_nth -= 1
+    in_bin, count = np.empty_like(values), 0
+    for k in range(len(bits)):
+        in_bin[count] = values[k]
+        count += _bin(bits[k]) == bin_of_nth
+    return np.partition(in_bin[:count], count - n)[count - n]
+
+
+@kernel
+def _bin(bits):
+    """The sign, the exponent and some of the mantissa of a float32, larger for larger floats."""
+    return ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> (32 - BIN_BITS)) + (1 << (BIN_BITS - 1))
