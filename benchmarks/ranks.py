@@ -22,16 +22,15 @@ import torch
 from recsieve.communicator import Communicator, join
 from recsieve.data.interactions import Interactions
 from recsieve.data.sharing import share_out
+from recsieve.data.splitting import Split
 from recsieve.denoisers import DENOISERS, Context, Denoiser, make_denoiser
 from recsieve.evaluation import evaluate
-from recsieve.models import MODELS
-from recsieve.objectives import BCE
-from recsieve.training import GradientFitting, TrainingPlan
-from recsieve.training.sharded import ShardedModel
+from recsieve.models import MODELS, Run
+from recsieve.training import TrainingPlan
+from recsieve.training.learner import GradientLearner
 from recsieve.training.steps import Engine
 
 BATCH_SIZE, NEGATIVES, METRICS = 64, 2, ("recall@10", "ndcg@10", "coverage@10")
-TABLE_LEARNING_RATE = 0.05
 NETWORKS = ("gmf", "neumf", "cdae", "nmtr")  # those that were measured before others came
 STRATEGIES = ("keep-all", "truncated", "reweighted", "random-drop", "least-popular-drop", "negative-feedback")
 
@@ -53,17 +52,16 @@ def make_log(n_users: int = 60, n_items: int = 40, seed: int = 0) -> tuple[Inter
 
 
 def train(
-    model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, shard_tables: bool, group: Communicator
+    model: str, strategy: str, steps: int, learning_rate: float, engine: Engine, group: Communicator
 ) -> dict[str, Any]:
     """Train on the group's shares of the log; what comes out is the same on each rank."""
     whole, test = make_log()
     data, test = share_out(whole, group), share_out(test, group)
-    make = partial(MODELS[model], data.csr, torch.Generator().manual_seed(1))
-    trained = ShardedModel(make, TABLE_LEARNING_RATE, group) if shard_tables else make()
     plan = TrainingPlan(
         epochs=10_000, batch_size=BATCH_SIZE, learning_rate=learning_rate, negatives=NEGATIVES, engine=engine
     )
-    fitting = GradientFitting(trained, BCE(), data, plan, partial(with_short_ramp, strategy))
+    learner = GradientLearner(MODELS[model], plan=plan)
+    fitting = learner.begin(Split.of_training(data), Run(1, partial(with_short_ramp, strategy), group))
     losses = [fitting.advance() for _ in range(steps)]
     found = evaluate(fitting.scorer(), test.csr, data.csr, [10], group=group).overall
     return {"losses": losses, "metrics": {name: found[name] for name in METRICS}}
@@ -97,7 +95,6 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=STRATEGIES, choices=DENOISERS)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--shard-tables", action="store_true")
     parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
     if options.compare:
@@ -109,7 +106,7 @@ def main() -> None:
     torch.set_num_threads(1)
     with join() as group:
         names = [f"{model} {strategy}" for model, strategy in product(options.models, options.strategies)]
-        how = options.steps, options.learning_rate, options.engine, options.shard_tables
+        how = options.steps, options.learning_rate, options.engine
         runs = {name: train(*name.split(), *how, group) for name in names}
         if group.is_first:
             about = {"ranks": group.size, "steps": options.steps, "learning rate": options.learning_rate}

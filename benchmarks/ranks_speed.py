@@ -14,12 +14,9 @@ import os
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import torch
 
 from benchmarks.inputs import load, prepare
 from benchmarks.measure import Agreement
@@ -33,9 +30,8 @@ from recsieve.denoisers import KeepAll, Truncated
 from recsieve.models import MODELS
 from recsieve.models.ials import IALS
 from recsieve.models.learner import Fitting, Run
-from recsieve.objectives import BCE
-from recsieve.training import GradientFitting, TrainingPlan
-from recsieve.training.sharded import ShardedModel
+from recsieve.training import TrainingPlan
+from recsieve.training.learner import GradientLearner
 
 CASES = {  # a model, and the rows of a batch or the factors
     "ials-128": ("ials", 128),
@@ -58,10 +54,9 @@ def begin(case: str, train: Interactions, group: Communicator, *, sharded: bool 
     if model == "ials":
         run = Run(0, lambda context: KeepAll(), group)
         return IALS(factors=size, sweeps=SWEEPS + 1).begin(Split.of_training(train), run)
-    make = partial(MODELS[model], train.csr, torch.Generator().manual_seed(0))
-    network = ShardedModel(make, 0.05, group) if sharded else make()
-    plan = TrainingPlan(epochs=2, batch_size=size, engine="auto" if sharded else "fused")
-    return GradientFitting(network, BCE(), train, plan, lambda context: Truncated(0.2, 100))
+    plan = TrainingPlan(epochs=2, batch_size=size, engine="torchrec" if sharded else "fused")
+    run = Run(0, lambda context: Truncated(0.2, 100), group)
+    return GradientLearner(MODELS[model], plan=plan).begin(Split.of_training(train), run)
 
 
 def measure(case: str, shape: str, group: Communicator, *, sharded: bool) -> dict[str, Any]:

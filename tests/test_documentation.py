@@ -96,7 +96,7 @@ def run_lines(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the commands of recsieve, and look that there is what `make` is told to do."""
     for line in text.replace("\\\n", " ").splitlines():
         program, *words = shlex.split(line, comments=True) or [""]
-        if "--shard-tables" in words:  # needs several ranks
+        if "torchrec" in words:  # needs several ranks
             subprocess.run([sys.executable, "-m", "torch.distributed.run", *words], check=True, capture_output=True)
         elif program == "torchrun":  # on one rank here: several have tests of their own
             program, *words = words[words.index("recsieve") :]

@@ -337,11 +337,15 @@ def test_a_run_under_way_has_no_manifest_and_is_not_opened(saved):
         Recommender.load(saved)
 
 
-def test_a_folder_of_version_0_1_opens_with_a_warning(saved, caplog):
+def test_a_folder_of_version_0_1_opens_with_a_warning(split, tmp_path, caplog):
+    saved = tmp_path / "run"
+    Recommender("gmf", epochs=1).fit(split).save(saved)
     (saved / "manifest.json").unlink()
     config = (saved / "config.toml").read_text()
-    (saved / "config.toml").write_text(config.replace("format = 2\n", ""))
-    Recommender.load(saved)
+    gone = "shard_tables = true\ntable_learning_rate = 0.05\n"  # settings of version 0.1: an engine now
+    config = config.replace("format = 2\n", "").replace("[settings]\n", "[settings]\n" + gone)
+    (saved / "config.toml").write_text(config)
+    assert Recommender.load(saved).settings.engine == "torchrec"
     assert "written by version 0.1" in caplog.text
 
 

@@ -139,9 +139,7 @@ def _check_model(settings: Settings) -> None:
             _check_steps(settings, model)
         else:
             _check_learner(settings, model(**options))
-    if settings.shard_tables:
-        if not issubclass(model, Model):
-            raise ConfigError(f"{settings.model} has no tables to shard: give gmf, neumf or nmtr.")
+    if settings.engine == "torchrec":
         check_shardable(settings.model, model, settings.model_options.get("factors"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -14,7 +13,6 @@ from recsieve.denoisers import DENOISERS, Denoiser, InteractionMemory, make_deno
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import evaluate
 from recsieve.evaluation.groups import some_users
-from recsieve.memory import free_memory, gigabytes
 from recsieve.models import MODELS, Fitting, Learner, Model, Run
 from recsieve.objectives import make_objective
 from recsieve.settings import AUTO, CUSTOM, TRIMMED, VALIDATION_LOSS, Settings, parse_criterion, trimmed_share
@@ -39,7 +37,8 @@ def check_possible(settings: Settings, split: Split) -> None:
         told.append(DENOISERS[settings.denoiser])
     if any(getattr(kind, name, False) for kind in told for name in ("uses_noise_labels", "uses_clean_labels")):
         require_noise_labels(train)
-    _require_memory(settings, split)
+    if settings.model not in (AUTO, CUSTOM) and isinstance(learner := make_learner(settings), GradientLearner):
+        learner.require_memory(train)
     if settings.select_by.startswith("clean-") and validation.all_reduce_length():
         if not group.any(validation.has_flags):
             raise ConfigError(f"select_by is '{settings.select_by}', but no interactions are known to be noise.")
@@ -47,22 +46,6 @@ def check_possible(settings: Settings, split: Split) -> None:
             raise ConfigError(
                 f"select_by is '{settings.select_by}', but all of the validation data is noise: give e.g. 'ndcg@20'."
             )
-
-
-def _require_memory(settings: Settings, split: Split) -> None:
-    """Refuse tables of users and items that do not fit; those of TorchRec are shared out, and others have none."""
-    model = None if settings.model in (AUTO, CUSTOM) else MODELS[settings.model]
-    if model is None or not issubclass(model, Model) or settings.shard_tables:
-        return
-    usual = inspect.signature(model).parameters.get("factors")
-    factors = int(settings.model_options.get("factors", usual.default if usual else 0))
-    # The weights, the two moments of Adam, and the best weights so far.
-    needed, free = 4 * 4 * factors * (split.train.n_users + split.train.n_items), free_memory()
-    if needed > free:
-        raise ConfigError(
-            f"{settings.model} with {factors:,} factors for {split.train.n_users + split.train.n_items:,} users and "
-            f"items needs {gigabytes(needed)} of memory, and {gigabytes(free)} is free: use fewer factors."
-        )
 
 
 def describe_model(model: Learner | type[Model], options: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -104,7 +87,6 @@ def make_learner(settings: Settings, given: Learner | type[Model] | None = None)
         settings.model_options,
         settings,
         make_objective(settings.objective, settings.objective_options),
-        settings.table_learning_rate if settings.shard_tables else None,
     )
 
 

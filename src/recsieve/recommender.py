@@ -81,8 +81,6 @@ class Recommender(Displayed):
         checkpoint_every: int | None = None,
         engine: Engine | None = None,
         fidelity: Fidelity | None = None,
-        shard_tables: bool | None = None,
-        table_learning_rate: float | None = None,
         budget: str | None = None,
         trials: int | None = None,
         candidates: Sequence[str] | None = None,
@@ -195,7 +193,10 @@ class Recommender(Displayed):
         """
         model, split = self._fitted()
         if not model.is_whole:
-            raise ConfigError("sharded tables cannot have an offset: save the run, and load it in one process.")
+            raise ConfigError(
+                "each rank has a part of this model, so it cannot have an offset: save the run, and load it in one "
+                "process."
+            )
         tensors = None if noise is None else logit_tensors(noise)
         offset = Offset(popularity * log_popularity(split.train), tensors) if popularity or noise is not None else None
         served = self.serving()

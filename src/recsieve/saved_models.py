@@ -35,7 +35,11 @@ class Chosen(NamedTuple):
 def settings_of(run: RunFolder) -> Settings:
     """The settings of a run."""
     with reading(run.config):
-        return make_settings(run.read_config()["settings"])
+        settings = dict(run.read_config()["settings"])
+        settings.pop("table_learning_rate", None)  # version 0.1 had two settings for what is an engine now
+        if settings.pop("shard_tables", False):
+            settings["engine"] = "torchrec"
+        return make_settings(settings)
 
 
 def write_models(run: RunFolder, model: Scorer, served: Scorer, chosen: Chosen, group: Communicator) -> None:

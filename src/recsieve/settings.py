@@ -23,7 +23,7 @@ TRIMMED = "trimmed-loss"  # the validation loss without the largest losses of po
 AUTO = "auto"  # no strategy, but a choice among them and ranking offsets on validation
 
 Kind = TypeVar("Kind", bound=BaseModel)
-Engine = Literal["auto", "fused", "lazy", "dense", "exact"]
+Engine = Literal["auto", "fused", "lazy", "dense", "exact", "torchrec"]
 Options = dict[str, int | float | str]
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, lt=float("inf"))]
@@ -46,8 +46,8 @@ class TrainingSize(BaseModel):
     negatives: Positive = Field(default=1, description="Negatives to sample for each positive.")
     engine: Engine = Field(
         default="auto",
-        description="How training steps are computed: auto, fused, lazy, dense or exact. Results differ by rounding, "
-        "which may add up.",
+        description="How training steps are computed: auto, fused, lazy, dense or exact, whose results differ by "
+        "rounding, which may add up; or torchrec, for tables larger than the memory of a host.",
     )
 
 
@@ -99,10 +99,6 @@ class Settings(TrainingPlan, Common):
         "plug-in. [auto; keep-all if you name a model]",
     )
     denoiser_options: Options = {}
-    shard_tables: bool = Field(default=False, description="Distribute table rows over torchrun's ranks with TorchRec.")
-    table_learning_rate: Rate = Field(
-        default=0.05, description="Learning rate of row-wise Adagrad, for sharded tables."
-    )
     budget: str = Field(default="2m", description="auto: time limit, e.g. 30s, 2m or 1h.")
     trials: Positive | None = Field(default=None, description="auto: number of models, instead of a time limit.")
     candidates: list[str] = Field(default=[], description="auto: the models to choose from. [all]")

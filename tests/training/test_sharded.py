@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmarks.ranks import BATCH_SIZE, NEGATIVES, STRATEGIES, TABLE_LEARNING_RATE, make_log, with_short_ramp
+from benchmarks.ranks import BATCH_SIZE, NEGATIVES, STRATEGIES, make_log, with_short_ramp
 from recsieve import Recommender
 from recsieve.checking import make_settings
 from recsieve.communicator import SINGLE_PROCESS, Communicator
@@ -21,7 +21,7 @@ from recsieve.models import MODELS
 from recsieve.models.learner import context_of
 from recsieve.sampling import Sampler
 from recsieve.storage.run_folder import RunFolder
-from recsieve.training.sharded import check_ranks
+from recsieve.training.sharded import ADAGRAD_RATE, check_ranks
 from recsieve.training.steps import weigh_batch
 
 STEPS = 20
@@ -43,7 +43,7 @@ def run_on(tmp_path_factory, start_ranks):
 
     def run(n_ranks):
         path = folder / f"{n_ranks}.json"
-        words = ["benchmarks.ranks", path, "--shard-tables", "--steps", STEPS, "--models", *NETWORKS]
+        words = ["benchmarks.ranks", path, "--engine", "torchrec", "--steps", STEPS, "--models", *NETWORKS]
         finish(start_ranks([words] * n_ranks))
         return json.loads(path.read_text())["runs"]
 
@@ -55,7 +55,7 @@ def rowwise_adagrad(tables, moments):
     for table in tables:
         squares = moments.setdefault(table, torch.zeros(len(table)))
         squares += table.grad.square().mean(1)
-        steps = TABLE_LEARNING_RATE * table.grad / (squares.sqrt() + 1e-8)[:, None]
+        steps = ADAGRAD_RATE * 1e-3 * table.grad / (squares.sqrt() + 1e-8)[:, None]
         table -= torch.where(squares[:, None] > 0, steps, 0.0)
 
 
@@ -106,10 +106,11 @@ def log_file(tmp_path_factory):
 
 @pytest.mark.soak
 def test_a_run_that_was_killed_goes_on_with_another_number_of_ranks(log_file, tmp_path, start_ranks):
-    options = ["--batch-size", 4, "--checkpoint-every", 10, "--factors", 4, "--patience", 2, "--epochs", 3]
+    how = ["--model", "gmf", "--engine", "torchrec", "--factors", 4]
+    options = ["--batch-size", 4, "--checkpoint-every", 10, "--patience", 2, "--epochs", 3]
 
     def train(folder, *more):
-        return ["recsieve", "train", log_file, "--model", "gmf", "--shard-tables", "--out", folder, *options, *more]
+        return ["recsieve", "train", log_file, *how, *options, "--out", folder, *more]
 
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     finish(start_ranks([train(undisturbed)] * 2))
@@ -140,15 +141,16 @@ def test_without_ranks_an_error_says_to_start_some():
 
 def test_without_torchrec_an_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("recsieve.training.sharded.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="needs TorchRec: install it"):
+    with pytest.raises(ConfigError, match="not installed: install it"):
         check_ranks(Communicator(0, 2))
 
 
-def test_a_model_that_reads_whole_profiles_is_refused():
-    with pytest.raises(ConfigError, match="cannot be sharded"):
-        make_settings({"model": "cdae", "shard_tables": True})
+@pytest.mark.parametrize("model", ["cdae", "lightgcn", "ials"])
+def test_a_model_whose_tables_cannot_be_shared_out_is_refused(model):
+    with pytest.raises(ConfigError, match=f"{model} has no tables that it can share out"):
+        make_settings({"model": model, "engine": "torchrec"})
 
 
 def test_rows_that_torchrec_cannot_hold_are_refused():
     with pytest.raises(ConfigError, match="give a multiple of 4"):
-        make_settings({"model": "gmf", "model_options": {"factors": 6}, "shard_tables": True})
+        make_settings({"model": "gmf", "model_options": {"factors": 6}, "engine": "torchrec"})

@@ -29,7 +29,7 @@ from recsieve.saved_models import settings_of
 from recsieve.settings import Settings
 from recsieve.storage.run_folder import RunFolder
 from recsieve.training import Event
-from recsieve.training.sharded import check_ranks
+from recsieve.training.steps import check_engine
 
 log = logging.getLogger(__name__)
 
@@ -83,8 +83,9 @@ def train_and_save(
     passed in, because pages are a layer above; it is called before the lock of the folder is released.
     """
     run = RunFolder(out)
-    if settings.shard_tables:
-        check_ranks(group)  # before a long log is read
+    # What `auto` has to choose among is shared out among the ranks, otherwise the interactions are.
+    sharing = SINGLE_PROCESS if settings.chooses else group
+    check_engine(settings.engine, sharing)  # before a long log is read
     with _writing(run, group, resume=resume):
         if resume and group.any(group.is_first and run.finished):
             if not group.is_first:
@@ -100,8 +101,7 @@ def train_and_save(
             result = RunResult(run.path, metrics)
         else:
             # The authors' code takes a given split as it stands, with what the test repeats.
-            # What `auto` has to choose among is shared out instead of the interactions.
-            split = data.load(SINGLE_PROCESS if settings.chooses else group, check=settings.fidelity == "paper")
+            split = data.load(sharing, check=settings.fidelity == "paper")
             if settings.chooses and not group.is_first:
                 _fit_ahead(settings, split, run, group)
                 return RunResult(run.path, {})

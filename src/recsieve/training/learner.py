@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.splitting import Split
 from recsieve.denoisers import Denoiser
 from recsieve.errors import ConfigError, RunError
+from recsieve.memory import free_memory, gigabytes
 from recsieve.models import Model, Run
 from recsieve.models.base import empty_table, table_factory
 from recsieve.objectives import BCE, Objective
@@ -26,13 +28,25 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GradientLearner:
-    """Trains a model class with an objective; `sharded_rate` is the learning rate of tables sharded over ranks."""
+    """Trains a model class with an objective."""
 
     model: type[Model]
     options: Mapping[str, Any] = field(default_factory=dict)
     plan: TrainingPlan = field(default_factory=TrainingPlan)
     objective: Objective = field(default_factory=BCE)
-    sharded_rate: float | None = None
+
+    def require_memory(self, train: Interactions) -> None:
+        """Refuse tables of users and items that do not fit."""
+        usual = inspect.signature(self.model).parameters.get("factors")
+        factors = int(self.options.get("factors", usual.default if usual else 0))
+        # The weights, the two moments of Adam, and the best weights so far.
+        n_rows, free = train.n_users + train.n_items, free_memory()
+        needed = 4 * 4 * factors * n_rows // (train.group.size if self.plan.engine == "torchrec" else 1)
+        if needed > free:
+            raise ConfigError(
+                f"{self.model.__name__} with {factors:,} factors for {n_rows:,} users and items needs "
+                f"{gigabytes(needed)} of memory, and {gigabytes(free)} is free: use fewer factors."
+            )
 
     def begin(self, split: Split, run: Run) -> GradientFitting:
         model = self._make(split.train, run)
@@ -42,10 +56,10 @@ class GradientLearner:
 
     def _make(self, train: Interactions, run: Run) -> Model:
         make = partial(self.model, self._profiles(train), torch.Generator().manual_seed(run.seed), **self.options)
-        if self.sharded_rate is None:
+        if self.plan.engine != "torchrec":
             return make()
-        log.warning("TorchRec trains sharded tables with row-wise Adagrad instead of Adam: results will differ.")
-        return ShardedModel(make, self.sharded_rate, train.group)
+        log.warning("TorchRec trains tables with row-wise Adagrad instead of Adam: results will differ.")
+        return ShardedModel(make, self.plan.learning_rate, train.group)
 
     def _profiles(self, train: Interactions) -> CSR:
         if self.model.reads_all_profiles and train.group.size > 1:

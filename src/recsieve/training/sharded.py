@@ -26,6 +26,7 @@ from recsieve.objectives import Losses, Objective
 from recsieve.sampling import Batch
 from recsieve.storage.tensor_file import Share, take_own
 
+ADAGRAD_RATE = 50  # learning rates of Adam: its first steps are as long as its rate, and then they get shorter
 _NAME = "table"
 _MULTIPLE = 4  # numbers that TorchRec's kernels handle together
 
@@ -84,14 +85,14 @@ class ShardedTable(nn.Module):
 
 
 class ShardedModel(Model):
-    """A model with sharded tables; all ranks have to score at the same time."""
+    """A model with sharded tables; all ranks have to score at the same time. The learning rate is Adam's."""
 
     is_whole = False
 
     def __init__(self, make: Callable[[], Model], learning_rate: float, group: Communicator) -> None:
         nn.Module.__init__(self)
         check_ranks(group)
-        with table_factory(partial(ShardedTable, learning_rate=learning_rate, group=group)):
+        with table_factory(partial(ShardedTable, learning_rate=ADAGRAD_RATE * learning_rate, group=group)):
             self.model = make()
         self.n_users, self.n_items = self.model.n_users, self.model.n_items
         self.user_grouped_batches = self.model.user_grouped_batches
@@ -128,10 +129,12 @@ class ShardedModel(Model):
         return weights
 
 
-def check_shardable(name: str, model: type[Model], factors: Any) -> None:
+def check_shardable(name: str, model: type, factors: Any) -> None:
     """Raise an error if the tables of a model cannot be sharded; `factors` may be None."""
-    if not model.shardable:
-        raise ConfigError(f"the tables of {name} cannot be sharded: use gmf, neumf or nmtr.")
+    if not getattr(model, "shardable", False):
+        raise ConfigError(
+            f"engine is 'torchrec', but {name} has no tables that it can share out: use gmf, neumf, nmtr."
+        )
     if isinstance(factors, int) and factors % _MULTIPLE:
         raise ConfigError(
             f"factors is {factors}, but TorchRec handles {_MULTIPLE} at a time: give a multiple of {_MULTIPLE}."
@@ -142,10 +145,12 @@ def check_ranks(group: Communicator) -> None:
     """Raise an error if sharding is not possible here."""
     if group.size == 1:
         raise ConfigError(
-            "shard_tables distributes rows over ranks, but there is only one: start several with torchrun."
+            "engine is 'torchrec', which shares rows out over ranks, but there is one: start several with torchrun."
         )
     if find_spec("torchrec") is None or find_spec("fbgemm_gpu") is None:
-        raise ConfigError("shard_tables needs TorchRec: install it as docs/cluster.md says, or train without.")
+        raise ConfigError(
+            "engine is 'torchrec', which is not installed: install it as docs/cluster.md says, or give 'auto'."
+        )
 
 
 def _shard(n_rows: int, factors: int, learning_rate: float, group: Communicator) -> nn.Module:

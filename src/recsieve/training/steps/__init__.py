@@ -8,6 +8,7 @@ from recsieve.losses import DenoisedLoss
 from recsieve.models import CDAE, GMF, MF, Model, NeuMF
 from recsieve.optim import LazyAdam, make_adam
 from recsieve.settings import Engine
+from recsieve.training.sharded import check_ranks
 from recsieve.training.steps.autograd import AutogradStep
 from recsieve.training.steps.base import Stepped, Stepper, weigh_batch
 from recsieve.training.steps.exact import ExactStep
@@ -23,7 +24,15 @@ NOT_FUSED = (
     "engine='auto'."
 )
 
-__all__ = ["FUSED", "NOT_FUSED", "Stepped", "Stepper", "make_stepper", "weigh_batch"]
+__all__ = ["FUSED", "NOT_FUSED", "Stepped", "Stepper", "check_engine", "make_stepper", "weigh_batch"]
+
+
+def check_engine(engine: Engine, group: Communicator) -> None:
+    """Raise an error if an engine does not work on this many ranks."""
+    if engine == "torchrec":
+        check_ranks(group)
+    if group.size > 1 and engine in ("lazy", "dense"):
+        raise ConfigError(f"engine is '{engine}', which works in one process only: give 'auto' or 'exact' on ranks.")
 
 
 def make_stepper(
@@ -37,11 +46,8 @@ def make_stepper(
         return fused(model, loss, optimizer, group), optimizer
     if engine == "fused":
         raise ConfigError(NOT_FUSED)
-    if engine == "exact" or group.size > 1:
-        if engine not in ("auto", "exact"):
-            raise ConfigError(
-                f"engine is '{engine}', which works in one process only: give 'auto' or 'exact' on ranks."
-            )
+    check_engine(engine, group)
+    if engine == "exact" or engine == "torchrec" or group.size > 1:
         optimizer = make_adam(model, learning_rate, "lazy")
         return ExactStep(model, loss, optimizer, group), optimizer
     optimizer = make_adam(model, learning_rate, engine)
