@@ -146,8 +146,8 @@ def early_gap() -> list[Finding]:
         )
         share = early["gap"] / early["true_positives"]
         numbers = (
-            f"by at most {early['gap']:.3f} ({100 * share:.0f} % of the loss of true positives), "
-            f"{early['gap_same_popularity']:.3f} compared with equally popular items"
+            f"by at most {early['gap']:z.3f} ({100 * share:.0f} % of the loss of true positives), "
+            f"{early['gap_same_popularity']:z.3f} compared with equally popular items"
         )
         found.append(Finding(entry["data"]["name"], model["model"], CONFIRMED if share > 0.05 else REFUTED, numbers))
     return found
@@ -294,9 +294,18 @@ def worst_model(model: str) -> list[Finding]:
             f"{cells[name]['ndcg@20'][metric]['mean']:.4f}"
             for name in MODELS
         )
-        numbers = f"{metric_name(metric)} for the two selections: {numbers}"
+        numbers = f"{metric_name(metric)} for the two selections: {numbers}{_of_whom(entry['improvement'])}"
         found.append(Finding(entry["data"]["name"], model, _by_all(lowest), numbers))
     return found
+
+
+def _of_whom(rows: Sequence[Row]) -> str:
+    """For how many users models were ranked, where it was not for the same."""
+    known = zip(rows, judged(rows, "own-loss"), strict=True)
+    users = {row["model"]: tested["users"] for row, tested in known if tested is not None}
+    if len(set(users.values())) < 2:
+        return ""
+    return "; of " + ", ".join(f"{n:,} users with {model_name(name)}" for name, n in users.items())
 
 
 def _extreme(values: Mapping[str, float], *, largest: bool) -> str:

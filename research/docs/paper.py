@@ -217,8 +217,8 @@ def in_short() -> str:
 
     for entry, model in models_in("phenomenon"):
         widest = model["widest"]
-        put(entry, model["model"], header[1], f"{widest['gap']:.3f} in epoch {widest['epoch']:.1f}")
-        put(entry, model["model"], header[2], f"{widest['gap_same_popularity']:.3f}")
+        put(entry, model["model"], header[1], f"{widest['gap']:z.3f} in epoch {widest['epoch']:.1f}")
+        put(entry, model["model"], header[2], f"{widest['gap_same_popularity']:z.3f}")
     for entry, model in models_in("table1"):
         changes = [clean_change(model, by) for by in SELECTIONS]
         put(entry, model["model"], header[3], " / ".join(map(percent, changes)))

@@ -70,11 +70,11 @@ def _row(data: str, model: Mapping[str, Any]) -> list[str]:
     widest = model["widest"]
     return [
         data, model_name(model["model"]), f"{widest['epoch']:.1f}",
-        *(f"{widest[name]:.3f}" for name in ("true_positives", "false_positives", "gap", "gap_same_popularity",
+        *(f"{widest[name]:z.3f}" for name in ("true_positives", "false_positives", "gap", "gap_same_popularity",
                                              "gap_same_item", "gap_same_user")),
         f"{model['explained_by_popularity']:.0%}",
-        *(f"{widest[name]:.3f}" for name in ("auc", "auc_popularity", "auc_within_popularity")),
-        f"{model['last']['gap']:.3f}",
+        *(f"{widest[name]:z.3f}" for name in ("auc", "auc_popularity", "auc_within_popularity")),
+        f"{model['last']['gap']:z.3f}",
     ]  # fmt: skip
 
 
@@ -85,10 +85,10 @@ def _sentence(data: str, model: Mapping[str, Any]) -> str:
     share = model["explained_by_popularity"]
     told = "popularity explains all of it" if share >= 1 else f"popularity explains {share:.0%} of it"
     return (
-        f"{title}: the losses of false positives are larger by at most {widest['gap']:.3f}, in epoch "
+        f"{title}: the losses of false positives are larger by at most {widest['gap']:z.3f}, in epoch "
         f"{widest['epoch']:.1f}, and {told}. Compared with true positives on equally popular items, they are larger by "
-        f"{widest['gap_same_popularity']:.3f} in that epoch and by {last['gap_same_popularity']:.3f} at the end (where "
-        f"the whole gap is {last['gap']:.3f}). In that epoch the AUC of the loss is {widest['auc']:.3f}, that of "
-        f"unpopularity {widest['auc_popularity']:.3f}, and that of the loss among equally popular items "
+        f"{widest['gap_same_popularity']:z.3f} in that epoch and by {last['gap_same_popularity']:z.3f} at the end "
+        f"(where the whole gap is {last['gap']:z.3f}). In that epoch the AUC of the loss is {widest['auc']:.3f}, that "
+        f"of unpopularity {widest['auc_popularity']:.3f}, and that of the loss among equally popular items "
         f"{widest['auc_within_popularity']:.3f}."
     )
