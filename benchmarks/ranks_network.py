@@ -1,10 +1,12 @@
 """Ranks in network namespaces with a bandwidth set by `tc`: time and bytes of a step; and a model of more hosts.
 
-python -m benchmarks.ranks_network FILE [--cases gmf-65536] [--ranks 2 4] [--gigabits 0 10 1]   (as root, on Linux)
+python -m benchmarks.ranks_network FILE [--cases gmf-65536] [--ranks 2 4] [--gigabits 0 10 1] [--latency 0]
 python -m benchmarks.ranks_network FILE --model benchmarks/results/ranks-speed.json
 
-A bandwidth of 0 is that of the machine. Four ranks share two cores here, so only their bytes mean anything. What was
-measured before stays in the file. The model is written beside, and is calculated: see `efficiency`.
+The first needs Linux, and root. A bandwidth of 0 is that of the machine. Where the kernel has no `netem`, a latency in
+microseconds is made in the ranks themselves, see `delay_messages`. Four ranks share two cores here, so only their bytes
+mean anything. What was measured before stays in the file. The model is written beside, and is calculated: see
+`efficiency`.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.inputs import load, prepare
 from benchmarks.models import CACHE
@@ -40,6 +44,7 @@ HOSTS = (2, 4, 8, 16, 32, 64)
 WIDTHS = {"gmf": (32,), "neumf": (32, 128)}  # of the tables of items
 DENSE = {"gmf": 33, "neumf": 256 * 128 + 128 + 128 * 64 + 64 + 64 * 32 + 32 + 64 + 1}
 LATENCY = 50e-6  # seconds between two hosts of a data centre, assumed
+STAMPS = 1 << 16  # messages of which it is known when they were sent
 MESSAGES = 3  # of a step that wait for each other; a sweep has as many
 
 
@@ -76,11 +81,12 @@ def hosts(n: int, gigabits: float) -> Iterator[None]:
         subprocess.run(["ip", "link", "del", bridge], check=False)
 
 
-def in_hosts(case: str, ranks: int, gigabits: float) -> dict[str, Any]:
+def in_hosts(case: str, ranks: int, gigabits: float, latency: float) -> dict[str, Any]:
     """Measure a case, a rank in each namespace, on cores in turn."""
     with TemporaryDirectory() as folder, hosts(ranks, gigabits):
         out = Path(folder) / "result.json"
         line = [sys.executable, "-m", "benchmarks.ranks_network", str(out), "--here", "--cases", case]
+        line += ["--gigabits", str(gigabits), "--latency", str(latency)]
         group = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "10.79.0.1", "MASTER_PORT": str(PORT)}
         group |= {"TORCHELASTIC_RUN_ID": "network", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
         started = [
@@ -91,15 +97,51 @@ def in_hosts(case: str, ranks: int, gigabits: float) -> dict[str, Any]:
         ]
         if any(process.wait() for process in started):
             raise RuntimeError(f"a rank failed: {case}, {ranks} ranks, {gigabits:g} Gb/s")
-        return {"case": case, "ranks": ranks, "gigabits": gigabits, **json.loads(out.read_text())}
+        about = {"case": case, "ranks": ranks, "gigabits": gigabits, "microseconds of latency": latency}
+        return about | json.loads(out.read_text())
 
 
-def measure(case: str, group: Communicator) -> dict[str, Any]:
+def delay_messages(seconds: float, gigabits: float, group: Communicator, folder: Path) -> None:
+    """Let every message of a step arrive so much later, after the time that the network takes for its bytes.
+
+    Ranks on one machine have one clock. Each writes down when it begins to send its n-th message, and a rank that has
+    it waits until it may have come.
+    """
+    stamps, count, start = folder / "stamps", 0, Links.start_exchange
+    if group.is_first:
+        np.memmap(stamps, np.float64, "w+", shape=(group.size, STAMPS)).flush()
+    group.total(0)
+    sent_at = np.memmap(stamps, np.float64, "r+", shape=(group.size, STAMPS))
+    Path("/proc/self/timerslack_ns").write_text("1")
+
+    def start_exchange(
+        self: Links, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]
+    ) -> Callable[[], None]:
+        nonlocal count
+        place, count = count % STAMPS, count + 1
+        sent_at[group.rank, place] = time.monotonic()
+        receive, ranks = start(self, sent, received), list(received)
+        on_the_way = seconds + (8e-9 / gigabits * sum(part.nbytes for part in received.values()) if gigabits else 0)
+
+        def receive_later() -> None:
+            receive()
+            left = sent_at[ranks, place].max() + on_the_way - time.monotonic()
+            if left > 0:
+                time.sleep(left)
+
+        return receive_later
+
+    Links.start_exchange = start_exchange  # type: ignore[method-assign]
+
+
+def measure(case: str, group: Communicator, gigabits: float, latency: float, folder: Path) -> dict[str, Any]:
     """The fastest sweep or step, the bytes that this rank sends in one, and the bandwidth that there is."""
     links, parts = Links(group), [np.zeros(PROBE, np.float32) for _ in range(group.size)]
     started = time.perf_counter()
     links.all_gather(parts)
-    gigabits = 32e-9 * PROBE * (group.size - 1) / (time.perf_counter() - started)
+    measured_gigabits = 32e-9 * PROBE * (group.size - 1) / (time.perf_counter() - started)
+    if latency:
+        delay_messages(1e-6 * latency, gigabits, group, folder)
     fitting = begin(case, share_out(load(prepare(SHAPE, CACHE)), group), group)
     fitting.advance()
     first, sent, seconds = fitting.step, _sent(), []
@@ -111,7 +153,7 @@ def measure(case: str, group: Communicator) -> dict[str, Any]:
     return {
         "milliseconds": round(1000 * min(seconds), 3),
         "bytes_sent": round((_sent() - sent) / (fitting.step - first)),
-        "measured_gigabits": round(gigabits, 2),
+        "measured_gigabits": round(measured_gigabits, 2),
     }
 
 
@@ -155,6 +197,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--ranks", nargs="+", type=int, default=[2, 4])
     parser.add_argument("--gigabits", nargs="+", type=float, default=[0, 10, 1])
+    parser.add_argument("--latency", nargs="+", type=float, default=[0])
     parser.add_argument("--model", type=Path, help="what ranks_speed has measured")
     parser.add_argument("--here", action="store_true", help="measure as a rank, in this process")
     options = parser.parse_args()
@@ -162,7 +205,8 @@ def main() -> None:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(os.environ["RANK"]) % len(cores)]})
         with join() as group:
-            found = measure(options.cases[0], group)
+            how = options.gigabits[0], options.latency[0], options.file.parent
+            found = measure(options.cases[0], group, *how)
             if group.is_first:
                 options.file.write_text(json.dumps(found))
         return
@@ -181,14 +225,14 @@ def main() -> None:
         ]
     else:
         machine = describe_machine(2)
-        for case in options.cases:
-            for ranks in options.ranks:
-                for gigabits in options.gigabits:
-                    new = in_hosts(case, ranks, gigabits) | {"calculated_bytes": round(bytes_of(case, data, ranks))}
-                    same = ("case", "ranks", "gigabits")
-                    kept = [one for one in result["measured"] if any(one[name] != new[name] for name in same)]
-                    result["measured"] = [*kept, new | {"machine": machine}]
-                    options.file.write_text(json.dumps(result, indent=1) + "\n")
+        for case, ranks, *network in product(options.cases, options.ranks, options.gigabits, options.latency):
+            if CASES[case][0] == "ials" and network[1] > 0:
+                continue  # its messages are gloo's, and few
+            new = in_hosts(case, ranks, *network) | {"calculated_bytes": round(bytes_of(case, data, ranks))}
+            same = ("case", "ranks", "gigabits", "microseconds of latency")
+            kept = [one for one in result["measured"] if any(one.get(name, 0) != new[name] for name in same)]
+            result["measured"] = [*kept, new | {"machine": machine}]
+            options.file.write_text(json.dumps(result, indent=1) + "\n")
     options.file.write_text(json.dumps(result, indent=1) + "\n")
 
 
