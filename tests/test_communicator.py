@@ -61,3 +61,20 @@ def test_what_goes_wrong_between_ranks_is_one_line(monkeypatch):
         match=r"rank 1 has lost the connection to the others \(Connection closed by peer \[10.0.0.2\]:6019\):",
     ):
         Communicator(1, 2).total(1)
+
+
+def test_no_garbage_outlives_the_group_whose_threads_would_abort_the_process(start_ranks):
+    code = """
+import gc, weakref, torch.distributed as dist
+from recsieve.communicator import join
+gc.disable()
+with join():
+    cycle = [dist.group.WORLD]
+    cycle.append(cycle)
+    group = weakref.ref(cycle[0])
+    del cycle
+assert group() is None
+"""
+    for rank in start_ranks([["timeit", "-n1", "-r1", code]] * 2):
+        _, errors = rank.communicate(timeout=120)
+        assert rank.returncode == 0, errors

@@ -6,6 +6,7 @@ calls in the same order. Nothing is sent as a pickle here; TorchRec does so once
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import socket
@@ -235,6 +236,7 @@ def join() -> Iterator[Communicator]:
     try:
         yield current()
     finally:
+        gc.collect()  # tables of TorchRec refer to the group, and are part of cycles: they must not outlive it either
         dist.destroy_process_group()
 
 
