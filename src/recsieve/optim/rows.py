@@ -12,11 +12,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from recsieve.prefetch import AHEAD, prefetch
 
 # Missed steps that weigh less than this against the first are left out: far below the rounding of float32.
 NEGLIGIBLE = 1e-9
@@ -27,9 +26,6 @@ TINY = np.float32(1e-37)
 # Instead of the step up to which a row is, where it had no gradient yet: there is nothing to catch up.
 NEVER = -1
 
-# Rows are fetched into the cache this many ahead of their use: the tables are larger than it, and their rows are
-# asked for in no order that the machine could foresee.
-AHEAD = 16
 CACHE_LINE = 16  # numbers of 4 bytes
 
 _strict = njit(cache=True, nogil=True, error_model="numpy")
@@ -242,30 +238,18 @@ def _two_nodes(moment0, moment1, moment2, moment3, moment4):
     return moment0 * below / spread, mean * (1 + above), moment0 * above / spread, mean * (1 - below)
 
 
-@intrinsic
-def _fetch(typing_context, table, row, column):
-    """Ask for a place of a table to be in the cache soon."""
-
-    def generate(context, builder, signature, arguments):
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(
-            context, builder, signature.args[0], array, list(arguments[1:]), wraparound=False
-        )
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        to_write, keep, data = (ir.Constant(number, value) for value in (1, 3, 1))
-        builder.call(prefetch, [builder.bitcast(place, byte), to_write, keep, data])
-
-    return types.void(table, row, column), generate
+@_fused
+def fetch_row(table, row):
+    """Ask for a row of a table to be in the cache soon."""
+    for column in range(0, table.shape[1], CACHE_LINE):
+        prefetch(table, (np.int64(row), column))  # type: ignore[call-arg]
 
 
 @_fused
-def _fetch_row(table, exp_avg, exp_avg_sq, row):
-    for column in range(0, table.shape[1], CACHE_LINE):
-        _fetch(table, row, column)  # type: ignore[call-arg]
-        _fetch(exp_avg, row, column)
-        _fetch(exp_avg_sq, row, column)
+def _fetch_all(table, exp_avg, exp_avg_sq, row):
+    fetch_row(table, row)
+    fetch_row(exp_avg, row)
+    fetch_row(exp_avg_sq, row)
 
 
 @_fused
@@ -338,6 +322,8 @@ def copy_rows(rows, at, step, values):
     """Fill in a copy of distinct rows, brought to the current step."""
     catch_up_rows(rows, at, step)
     for place in range(len(rows)):
+        if place + AHEAD < len(rows):
+            fetch_row(at.table, rows[place + AHEAD])
         row = rows[place]
         for i in range(values.shape[1]):
             values[place, i] = at.table[row, i]
@@ -349,8 +335,7 @@ def replace_rows(rows, values, at, step):
     table, last = at.table, at.last
     for place in range(len(rows)):
         if place + AHEAD < len(rows):
-            for column in range(0, table.shape[1], CACHE_LINE):
-                _fetch(table, np.int64(rows[place + AHEAD]), column)  # type: ignore[call-arg]
+            fetch_row(table, rows[place + AHEAD])
         row = rows[place]
         for i in range(table.shape[1]):
             table[row, i] = values[place, i]
@@ -391,7 +376,7 @@ def _decay(moment, factor):
 def _catch_up_at_once(rows, table, exp_avg, exp_avg_sq, last, step, nodes, decay, eps):
     for k in range(len(rows)):
         if k + AHEAD < len(rows):
-            _fetch_row(table, exp_avg, exp_avg_sq, np.int64(rows[k + AHEAD]))
+            _fetch_all(table, exp_avg, exp_avg_sq, rows[k + AHEAD])
         row = rows[k]
         start = last[row]
         if start in (NEVER, step):
@@ -417,7 +402,7 @@ def step_rows(rows, gradients, at, step):
     factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
     for place in range(len(rows)):
         if place + AHEAD < len(rows):
-            _fetch_row(table, exp_avg, exp_avg_sq, np.int64(rows[place + AHEAD]))
+            _fetch_all(table, exp_avg, exp_avg_sq, rows[place + AHEAD])
         row = rows[place]
         for i in range(table.shape[1]):
             mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], gradients[place, i], factors)
@@ -458,7 +443,7 @@ def _step_flat(unique, begins, flat, at, step):
     factors = _factors(at.rates[step], at.scales[step], at.beta1, at.beta2, at.eps)
     for k in range(len(unique)):
         if k + AHEAD < len(unique):
-            _fetch_row(table, exp_avg, exp_avg_sq, np.int64(unique[k + AHEAD]))
+            _fetch_all(table, exp_avg, exp_avg_sq, unique[k + AHEAD])
         row, begin = unique[k], np.uint64(begins[k])
         for i in range(np.uint64(table.shape[1])):
             mean, square, movement = _stepped(exp_avg[row, i], exp_avg_sq[row, i], flat[begin + i], factors)

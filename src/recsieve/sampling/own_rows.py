@@ -9,6 +9,7 @@ from numba import njit, uint64
 from numpy.typing import NDArray
 
 from recsieve.data.interactions import CSR, Interactions
+from recsieve.prefetch import AHEAD, prefetch
 from recsieve.sampling.draws import mix, position_of, unobserved, widths
 
 
@@ -127,6 +128,12 @@ def _draw(
     # What a negative is drawn from: a counter (its place, or its row and number there), and what its user has.
     counters, lows, highs = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     for k in range(len(order)):
+        if k + 2 * AHEAD < len(order):
+            later = order[k + 2 * AHEAD]
+            prefetch(data_users, later)  # type: ignore[call-arg]
+            prefetch(data_items, later)
+            prefetch(data_rows, later)
+            prefetch(offsets, np.int64(data_users[order[k + AHEAD]]))
         own = order[k]
         user, item, row = data_users[own], data_items[own], data_rows[own]
         low, high = offsets[user], offsets[user + 1]
@@ -140,6 +147,8 @@ def _draw(
                 count += 1
     negative_key = mix(key)
     for k in range(count):
+        if k + AHEAD < count:
+            prefetch(observed, (lows[k + AHEAD] + highs[k + AHEAD]) >> 1)  # type: ignore[call-arg]
         if interactions[k] < 0:
             counter = uint64(counters[k])
             noise = mix(key ^ mix(counter)) if user_grouped else mix(negative_key ^ counter)

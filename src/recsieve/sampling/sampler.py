@@ -22,6 +22,7 @@ from torch import Tensor
 from recsieve.data.codes import offsets_of
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.errors import ConfigError, DataError
+from recsieve.prefetch import AHEAD, prefetch
 from recsieve.sampling.draws import mix, permuted, unobserved, widths
 from recsieve.sampling.joint import draw_joint
 from recsieve.sampling.own_rows import OwnRows, next_group
@@ -271,9 +272,15 @@ def _draw(users, items, ids, start, key, data_users, data_items, sources, rest, 
     period = 1 + negatives
     rows = _rows_at(start, len(users), key, len(data_users) - len(rest), period, sources, rest)
     for i in range(len(users)):
+        if i + AHEAD < len(users):
+            prefetch(data_users, rows[i + AHEAD])  # type: ignore[call-arg]
+            prefetch(data_items, rows[i + AHEAD])
         users[i], items[i] = data_users[rows[i]], data_items[rows[i]]
     negative_key, n_paired = mix(key), (len(data_users) - len(rest)) * period
     for i in range(len(users)):
+        if i + AHEAD < len(users):
+            later = users[i + AHEAD]
+            prefetch(observed, (offsets[later] + offsets[later + 1]) >> 1)  # type: ignore[call-arg]
         within = (start + i) % period if start + i < n_paired else 0
         ids[i] = rows[i] if within == 0 else -1
         if within > 0:

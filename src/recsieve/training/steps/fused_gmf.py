@@ -13,7 +13,8 @@ from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.losses import DenoisedLoss
 from recsieve.models import GMF
 from recsieve.optim import LazyAdam
-from recsieve.optim.rows import Rows, advance_rows, catch_up_rows, step_rows, step_vector, unique_rows
+from recsieve.optim.rows import Rows, advance_rows, catch_up_rows, fetch_row, step_rows, step_vector, unique_rows
+from recsieve.prefetch import AHEAD
 from recsieve.sampling import Batch, Chunk
 from recsieve.training.steps.base import Stepped
 from recsieve.training.steps.fused import FusedStep, given_weights
@@ -123,6 +124,9 @@ def _score(users, items, unique_users, unique_items, user, item, weight, bias, u
 def _products(users, items, user_table, item_table, weights, bias):
     logits = np.empty(len(users), np.float32)
     for k in range(len(users)):
+        if k + AHEAD < len(users):
+            fetch_row(user_table, users[k + AHEAD])
+            fetch_row(item_table, items[k + AHEAD])
         u, i, logit = users[k], items[k], np.float32(0)
         for f in range(len(weights)):
             logit += user_table[u, f] * item_table[i, f] * weights[f]
@@ -169,6 +173,9 @@ def _sums_of_others(logit_gradients, inverse, n_unique, other_inverse, others, t
     """For each unique row the sum of logit_gradient times vector of the row that it is paired with."""
     sums = np.zeros((n_unique, table.shape[1]), np.float32)
     for k in range(len(logit_gradients)):
+        if k + AHEAD < len(logit_gradients):
+            fetch_row(sums, inverse[k + AHEAD])
+            fetch_row(table, others[other_inverse[k + AHEAD]])
         # Read before the loop: the compiler cannot know that the sums do not overlap them, and would read them again.
         logit_gradient, place, other = logit_gradients[k], inverse[k], others[other_inverse[k]]
         for f in range(sums.shape[1]):
