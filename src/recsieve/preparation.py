@@ -17,7 +17,7 @@ from recsieve.models import MODELS, Fitting, Learner, Model, Run
 from recsieve.objectives import make_objective
 from recsieve.settings import AUTO, CUSTOM, TRIMMED, VALIDATION_LOSS, Settings, parse_criterion, trimmed_share
 from recsieve.training.gradient import require_noise_labels
-from recsieve.training.learner import GradientLearner
+from recsieve.training.learner import GradientLearner, require_memory
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,9 @@ def check_possible(settings: Settings, split: Split) -> None:
         told.append(DENOISERS[settings.denoiser])
     if any(getattr(kind, name, False) for kind in told for name in ("uses_noise_labels", "uses_clean_labels")):
         require_noise_labels(train)
-    if settings.model not in (AUTO, CUSTOM) and isinstance(learner := make_learner(settings), GradientLearner):
-        learner.require_memory(train)
+    model = None if settings.model in (AUTO, CUSTOM) else MODELS[settings.model]
+    if model is not None and issubclass(model, Model):
+        require_memory(settings.model, model, settings.model_options, settings.engine, train)
     if settings.select_by.startswith("clean-") and validation.all_reduce_length():
         if not group.any(validation.has_flags):
             raise ConfigError(f"select_by is '{settings.select_by}', but no interactions are known to be noise.")

@@ -20,6 +20,7 @@ from recsieve.memory import free_memory, gigabytes
 from recsieve.models import Model, Run
 from recsieve.models.base import empty_table, table_factory
 from recsieve.objectives import BCE, Objective
+from recsieve.settings import Engine
 from recsieve.training.gradient import GradientFitting, TrainingPlan
 from recsieve.training.sharded import ShardedModel
 
@@ -34,19 +35,6 @@ class GradientLearner:
     options: Mapping[str, Any] = field(default_factory=dict)
     plan: TrainingPlan = field(default_factory=TrainingPlan)
     objective: Objective = field(default_factory=BCE)
-
-    def require_memory(self, train: Interactions) -> None:
-        """Refuse tables of users and items that do not fit."""
-        usual = inspect.signature(self.model).parameters.get("factors")
-        factors = int(self.options.get("factors", usual.default if usual else 0))
-        # The weights, the two moments of Adam, and the best weights so far.
-        n_rows, free = train.n_users + train.n_items, free_memory()
-        needed = 4 * 4 * factors * n_rows // (train.group.size if self.plan.engine == "torchrec" else 1)
-        if needed > free:
-            raise ConfigError(
-                f"{self.model.__name__} with {factors:,} factors for {n_rows:,} users and items needs "
-                f"{gigabytes(needed)} of memory, and {gigabytes(free)} is free: use fewer factors."
-            )
 
     def begin(self, split: Split, run: Run) -> GradientFitting:
         model = self._make(split.train, run)
@@ -85,6 +73,22 @@ class GradientLearner:
             if state[name].dtype != dtype:
                 raise RunError(f"the weights do not fit the settings ({name} is {state[name].dtype}, not {dtype}).")
         return model.eval().prepare()
+
+
+def require_memory(
+    name: str, model: type[Model], options: Mapping[str, Any], engine: Engine, train: Interactions
+) -> None:
+    """Refuse tables of users and items that do not fit."""
+    usual = inspect.signature(model).parameters.get("factors")
+    factors = int(options.get("factors", usual.default if usual else 0))
+    # The weights, the two moments of Adam, and the best weights so far.
+    n_rows, free = train.n_users + train.n_items, free_memory()
+    needed = 4 * 4 * factors * n_rows // (train.group.size if engine == "torchrec" else 1)
+    if needed > free:
+        raise ConfigError(
+            f"{name} with {factors:,} factors for {n_rows:,} users and items needs {gigabytes(needed)} of memory, and "
+            f"{gigabytes(free)} is free: use fewer factors."
+        )
 
 
 def _warn_of_long_ramp(denoiser: Denoiser, most_steps: int) -> None:
