@@ -125,6 +125,8 @@ def weigh(losses, logit_gradients, labels, weights, n_drop, beta, by_batch):
 @kernel
 def _drop_hardest(losses, labels, weights, n_drop):
     """Give weight 0 to the n_drop positives with the largest losses; of equal ones the first in the batch go."""
+    if n_drop == 0:
+        return
     of_positives, count = np.empty_like(losses), 0
     for k in range(len(losses)):  # without branches: what is no positive is overwritten by what comes next
         of_positives[count] = losses[k]
