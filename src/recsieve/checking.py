@@ -51,6 +51,8 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         trimmed_share(settings.select_by)
     elif not is_loss(settings.select_by):
         parse_criterion(settings.select_by)
+    if settings.chooses and settings.engine == "torchrec":
+        raise ConfigError("engine is 'torchrec', which auto does not use: give a model, e.g. gmf, and a strategy.")
     if settings.model == AUTO:
         _check_auto(settings)
     elif settings.model != CUSTOM:

@@ -151,6 +151,12 @@ def test_a_model_whose_tables_cannot_be_shared_out_is_refused(model):
         make_settings({"model": model, "engine": "torchrec"})
 
 
+@pytest.mark.parametrize("given", [{}, {"model": "gmf", "denoiser": "auto"}])
+def test_a_choice_among_trainings_of_single_ranks_is_refused(given):
+    with pytest.raises(ConfigError, match="which auto does not use: give a model"):
+        make_settings({**given, "engine": "torchrec"})
+
+
 def test_rows_that_torchrec_cannot_hold_are_refused():
     with pytest.raises(ConfigError, match="give a multiple of 4"):
         make_settings({"model": "gmf", "model_options": {"factors": 6}, "engine": "torchrec"})
