@@ -63,13 +63,6 @@ class RowAdam:
             raise IndexError(f"row {row} was looked up in a table of {len(self.last)} rows, numbered from 0.")
         return unique, inverse
 
-    def places(self, rows: NDArray[np.integer], unique: NDArray[np.integer]) -> NDArray[np.int32]:
-        """The position of each row among distinct rows that are known."""
-        places = places_among(rows, unique, self.marks)
-        if len(places) < len(rows):
-            raise IndexError(f"row {rows[len(places)]} was looked up in a batch that did not announce it.")
-        return places
-
     def catch_up(self, table: NDArray[np.float32], unique: NDArray[np.integer]) -> None:
         """Bring distinct rows up to date."""
         catch_up_rows(unique, self.rows(table), self.timeline.step)
@@ -270,22 +263,6 @@ def unique_rows(rows, marks):
     for row in unique[:count]:
         marks[row] = -1
     return unique[:count], inverse[:known]
-
-
-@_fused
-def places_among(rows, unique, marks):
-    """The position of each row among distinct ones; it ends at a row that is not there. `marks` as in `unique_rows`."""
-    places, known = np.empty(len(rows), np.int32), 0
-    for k in range(len(unique)):
-        marks[unique[k]] = k
-    for row in rows:
-        if row < 0 or row >= len(marks) or marks[row] < 0:
-            break
-        places[known] = marks[row]
-        known += 1
-    for row in unique:
-        marks[row] = -1
-    return places[:known]
 
 
 # One thread: rows come from the outer caches at the same pace for two, which also wait for each other.

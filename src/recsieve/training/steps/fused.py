@@ -55,7 +55,7 @@ class FusedStep(Stepper):
 
     @abstractmethod
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
-        """The rows of item tables that a batch needs if it is this many steps ahead; on ranks only."""
+        """The rows of item tables that a batch looks up if it is this many steps ahead; on ranks only."""
 
     @classmethod
     def applies(cls, model: Model, loss: DenoisedLoss) -> bool:
@@ -134,15 +134,11 @@ class FusedStep(Stepper):
     def learning_rate(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
 
-    def distinct(self, table: Tensor, rows: Tensor | NDArray[np.integer]) -> NDArray[np.integer]:
-        """Rows of a table, each once."""
-        return self.optimizer.rows_of(table).unique(np.asarray(rows))[0]
-
     def unique(self, table: Tensor, rows: Tensor | NDArray[np.integer]) -> Unique:
-        """Rows of a table, each once, and where each of these is among them; on ranks, item rows by their owners."""
+        """Rows of a table, each once, and where each of these is among them; on ranks, as they were announced."""
         if self.ranks is None:
             return self.optimizer.rows_of(table).unique(np.asarray(rows))
-        return self.ranks.unique(table, np.asarray(rows))
+        return self.ranks.unique(table)
 
     def read(self, table: Tensor, unique: NDArray[np.integer]) -> NDArray[np.float32]:
         """A copy of distinct rows of a table, brought up to date."""

@@ -65,12 +65,11 @@ class FusedCDAE(FusedStep):
         return self.read(model.decoder.weight, self._items), self.read(model.item_bias.weight, self._items)
 
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
-        encoder, outputs = self._model.encoder.weight, [self._model.decoder.weight, self._model.item_bias.weight]
-        kept, _ = self._keep(self.distinct(self._model.user.weight, batch.users), self._draw + 1 + ahead)
-        return [
-            Needed([encoder], self.distinct(encoder, kept)),
-            Needed(outputs, self.distinct(outputs[0], batch.items)),
-        ]
+        model = self._model
+        users, _ = self.optimizer.rows_of(model.user.weight).unique(batch.users.numpy())
+        kept, _ = self._keep(users, self._draw + 1 + ahead)
+        outputs = [model.decoder.weight, model.item_bias.weight]
+        return [Needed([model.encoder.weight], kept), Needed(outputs, batch.items.numpy())]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         at_hidden = sums_of_others(logit_gradients, self._inverse[0], len(self._users), self._inverse[1], self._decoder)

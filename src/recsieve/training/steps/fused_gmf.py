@@ -62,7 +62,7 @@ class FusedGMF(FusedStep):
         return _score(batch.users.numpy(), batch.items.numpy(), users, items, *self._rows)
 
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
-        return [Needed([self._tables[1]], self.distinct(self._tables[1], batch.items))]
+        return [Needed([self._tables[1]], batch.items.numpy())]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         users, items, weight, bias = _gradients(logit_gradients, *self._inverse, *self._rows[:3])

@@ -72,7 +72,7 @@ class FusedMF(FusedStep):
         return scores
 
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
-        return [Needed([self._tables[1]], self.distinct(self._tables[1], batch.items))]
+        return [Needed([self._tables[1]], batch.items.numpy())]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         gradients = _gradients(logit_gradients, *self._read, self._state, batch.n_all or len(batch))  # type: ignore[call-arg]

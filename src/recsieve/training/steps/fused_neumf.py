@@ -65,8 +65,7 @@ class FusedNeuMF(FusedStep):
         return item_mlp, (item_mlp @ _item_part(self._model.first.weight).T).numpy()
 
     def item_rows(self, batch: Batch, ahead: int) -> list[Needed]:
-        tables = [self._model.item.weight, self._model.item_mlp.weight]
-        return [Needed(tables, self.distinct(tables[0], batch.items))]
+        return [Needed([self._model.item.weight, self._model.item_mlp.weight], batch.items.numpy())]
 
     def update(self, batch: Batch, logit_gradients: NDArray[np.float32]) -> None:
         model = self._model

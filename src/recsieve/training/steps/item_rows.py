@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,7 +23,7 @@ Floats = NDArray[np.float32]
 
 
 class Needed(NamedTuple):
-    """Rows that a step reads and changes, the same of some tables, none of them twice."""
+    """Rows that a step looks up, the same of some tables."""
 
     tables: Sequence[Tensor]
     rows: NDArray[np.integer]
@@ -32,7 +33,8 @@ class Share(NamedTuple):
     """Which of the needed rows of some tables each rank owns, and which rows that this rank owns each rank needs."""
 
     tables: Sequence[Tensor]
-    rows: NDArray[np.int32]  # that are needed here, by their owner
+    rows: NDArray[np.int32]  # that are needed here, each once, by their owner
+    inverse: NDArray[np.int32]  # where each row that is looked up is among them
     of_owner: list[slice]  # where among them those of each owner are
     asked: NDArray[np.int32]  # the rows that are owned here and needed somewhere, rank by rank
     of_asker: list[slice]
@@ -59,9 +61,12 @@ class ItemRows:
         """Tell the owners which rows this rank needs in the steps that come next."""
         ranks, n_kinds = range(self._n_ranks), len(steps[0])
         needed = [need for of_step in steps for need in of_step]
-        rows = [_by_owner(need.rows, self._n_ranks) for need in needed]
         counts = np.empty((self._n_ranks, len(needed), self._n_ranks), np.int32)  # needed by a rank, owned by a rank
-        counts[self._rank] = [np.bincount(some % self._n_ranks, minlength=self._n_ranks) for some in rows]
+        rows, inverses = [], []
+        for k, need in enumerate(needed):
+            unique, inverse = self._optimizer.rows_of(need.tables[0]).unique(need.rows)
+            rows.append(_sort_by_owner(unique, inverse, counts[self._rank, k]))
+            inverses.append(inverse)
         links.all_gather(list(counts.reshape(self._n_ranks, -1)))
         of_owner = [_slices(of_need) for of_need in counts[self._rank]]
         sent = [
@@ -73,16 +78,19 @@ class ItemRows:
         pieces = [[asked[rank][place] for place in _slices(counts[rank, :, self._rank])] for rank in ranks]
         shares = [
             Share(
-                need.tables, rows[k], of_owner[k],
+                need.tables, rows[k], inverses[k], of_owner[k],
                 np.concatenate([pieces[rank][k] for rank in ranks]), _slices(counts[:, k, self._rank]),
             )
             for k, need in enumerate(needed)
         ]  # fmt: skip
         self._coming = iter([shares[first : first + n_kinds] for first in range(0, len(shares), n_kinds)])
 
-    def rows(self, table: Tensor) -> NDArray[np.int32]:
-        """The rows of a table that the present step needs; their gradients have to be in this order."""
-        return next(share.rows for share in self._shares if any(table is of for of in share.tables))
+    def unique(self, table: Tensor) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The distinct rows that the present step looks up, in the order that their gradients must have, and the
+        position of each row among them.
+        """
+        share = next(share for share in self._shares if any(table is of for of in share.tables))
+        return share.rows, share.inverse
 
     def fetch(self, links: Links, meanwhile: Callable[[], None]) -> None:
         """Bring the rows that the next step needs up to date, here and on their owners."""
@@ -170,8 +178,22 @@ class ItemRows:
         return self._rooms[name][:n]
 
 
-def _by_owner(rows: NDArray[np.integer], n_ranks: int) -> NDArray[np.int32]:
-    return rows[np.argsort((rows % n_ranks).astype(np.uint16), kind="stable")].astype(np.int32)
+@njit(cache=True, nogil=True)
+def _sort_by_owner(unique, inverse, counts):
+    """Distinct rows in the order of their owners; `inverse` is adapted, and the rows of each owner are counted."""
+    n_ranks = len(counts)
+    counts[:] = 0
+    for row in unique:
+        counts[row % n_ranks] += 1
+    following = np.cumsum(counts) - counts  # where the next row of each owner goes
+    rows, places = np.empty(len(unique), np.int32), np.empty(len(unique), np.int32)
+    for k in range(len(unique)):
+        owner = unique[k] % n_ranks
+        rows[following[owner]], places[k] = unique[k], following[owner]
+        following[owner] += 1
+    for k in range(len(inverse)):
+        inverse[k] = places[inverse[k]]
+    return rows
 
 
 def _slices(lengths: Sequence[int] | NDArray[Any]) -> list[slice]:

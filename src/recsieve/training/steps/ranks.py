@@ -48,6 +48,7 @@ class Ranks:
         self._shared = [parameters[name] for name, of in model.rows_of.items() if of != ("users",)]
         self._items = ItemRows(optimizer, group.rank, group.size)
         self._coming: Iterator[Whole] = iter(())
+        self._users: Unique = np.empty(0, np.int32), np.empty(0, np.int32)  # of the present batch
         self._pending: dict[Tensor, tuple[NDArray[np.integer], NDArray[np.float32]]] = {}
         self._connected: Links | None = None
 
@@ -108,17 +109,13 @@ class Ranks:
         self._items.fetch(self._links, partial(self._catch_up, users))
 
     def _catch_up(self, users: NDArray[np.integer]) -> None:
-        unique = self._optimizer.rows_of(self._own[0]).unique(users)[0]
+        self._users = self._optimizer.rows_of(self._own[0]).unique(users)
         for table in self._own:
-            self._optimizer.rows_of(table).catch_up(table.detach().numpy(), unique)
+            self._optimizer.rows_of(table).catch_up(table.detach().numpy(), self._users[0])
 
-    def unique(self, table: Tensor, rows: NDArray[np.integer]) -> Unique:
+    def unique(self, table: Tensor) -> Unique:
         """The distinct rows of a table in the present batch; those of items as they stand in messages."""
-        adam = self._optimizer.rows_of(table)
-        if any(table is own for own in self._own):
-            return adam.unique(rows)
-        known = self._items.rows(table)
-        return known, adam.places(rows, known)
+        return self._users if any(table is own for own in self._own) else self._items.unique(table)
 
     def exchange_losses(self, losses: NDArray[np.float32]) -> tuple[Whole, NDArray[np.float32], NDArray[np.int32]]:
         """The next batch, its losses, and the positions of this rank's."""
