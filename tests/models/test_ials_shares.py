@@ -1,5 +1,6 @@
 """iALS on several ranks, beside the same fit in one process."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -97,6 +98,24 @@ def test_a_fit_that_was_stopped_goes_on_with_another_number_of_ranks(weighted, i
     alone = fitted(data, denoiser)[0]
     for losses in in_ranks(n_ranks[1], go_on):
         assert losses == pytest.approx(alone, rel=1e-5)
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2, 3])
+def test_a_fit_that_was_stopped_goes_on_to_the_bit_on_as_many_ranks(weighted, in_ranks, n_ranks):
+    data = weighted(70, 40)
+
+    def work(group):
+        fitting, resumed = (begun(share_out(data, group)) for _ in range(2))
+        fitting.advance()
+        fitting.advance()
+        resumed.load_state_dict({name: copy.deepcopy(value) for name, value in fitting.state_dict().items()})
+        losses = [(fitting.advance(), resumed.advance()) for _ in range(2)]
+        return losses, fitting.scorer(), resumed.scorer()
+
+    for losses, scorer, of_resumed in in_ranks(n_ranks, work):
+        assert all(one == other for one, other in losses)
+        assert torch.equal(scorer.users, of_resumed.users)
+        assert torch.equal(scorer.items, of_resumed.items)
 
 
 def test_ranks_without_users_or_items_have_nothing_to_do(in_ranks):

@@ -140,6 +140,7 @@ class Sweeps(Fitting):
         self._denoiser = run.make_denoiser(context_of(train, steps_per_epoch=1, losses_per_positive=1))
         self._rows: list[float] = []  # the loss of each sweep
         self._losses = np.zeros(0, np.float32)  # of each interaction here, after the last sweep
+        self._squares: Tensor | None = None  # the diagonal of itemsᵀ·items, if it is known: (factors,)
         random = torch.Generator().manual_seed(run.seed)
         deviation = 0.1 / math.sqrt(options.factors)
         users = torch.empty(train.n_users, options.factors).normal_(0, deviation, generator=random)
@@ -184,7 +185,8 @@ class Sweeps(Fitting):
         """Solve both sides for the confidences of their interactions; gives λ_u of the users and λ_i of the items."""
         users, items, train, alpha0 = self._users, self._items, self._train, self._options.alpha0
         l2_users = self._l2(self._by_user.sums(by_user), train.n_items)
-        prior = alpha0 * diagonal(items.own, cores, train.group)
+        squares = diagonal(items.own, cores, train.group) if self._squares is None else self._squares
+        prior = alpha0 * squares
         solve(users.own, items.rows, self._by_user.side, by_user, prior, l2_users, SWEEP_STEPS, cores)
         l2_items = self._l2(self._by_item.sums(by_item), train.n_users)
         prior = alpha0 * rotate(items.own, users.own, cores, train.group)
@@ -196,8 +198,9 @@ class Sweeps(Fitting):
     def _turn(self, cores: Executor) -> None:
         """Turn both tables into the basis in which itemsᵀ·items is a diagonal."""
         rotate(self._users.own, self._items.own, cores, self._train.group)
-        self._users.hand_on()
+        self._users.keep()  # no rank reads the users of another before the next sweep has solved them again
         self._items.hand_on()
+        self._squares = None
 
     def _confidences(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What interactions count in the next sweep: their weights, times those that the denoiser gives them.
@@ -236,9 +239,12 @@ class Sweeps(Fitting):
         observed = float((confidences * self._losses).sum(dtype=np.float64))
         of_users, held_back_users = sums_of_squares(self._users.own, l2_users, cores)
         of_items, held_back_items = sums_of_squares(self._items.own, l2_items, cores)
-        totals = torch.cat([of_users, of_items, of_users.new_tensor([observed, held_back_users, held_back_items])])
-        self._train.group.all_reduce(totals)
-        of_users, of_items, rest = totals.split([len(of_users), len(of_items), 3])
+        group = self._train.group
+        group.all_reduce(of_items)
+        self._squares = of_items.float()  # to the bit what `diagonal` would give, as a resumed fitting asks it
+        totals = torch.cat([of_users, of_users.new_tensor([observed, held_back_users, held_back_items])])
+        group.all_reduce(totals)
+        of_users, rest = totals.split([len(of_users), 3])
         observed, held_back_users, held_back_items = rest.tolist()
         everywhere = self._options.alpha0 * float(of_users @ of_items)
         return observed + everywhere + held_back_users + held_back_items
@@ -268,6 +274,7 @@ class Sweeps(Fitting):
         self.step, self._rows = state["step"], state["rows"].tolist()
         self._users.replace(users)
         self._items.replace(items)
+        self._squares = None
         if "denoiser" in state:
             self._denoiser.load_state_dict(state["denoiser"])  # type: ignore[attr-defined]
         with all_cores() as cores:

@@ -53,13 +53,16 @@ class Table:
         of_ranks = [torch.from_numpy(of_rank) for of_rank in group.all_gather_arrays(codes)]
         self._group, self._codes = group, torch.cat(of_ranks)
         self.moved = not torch.equal(self._codes, torch.arange(len(vectors)))  # whether rows are in another order
+        self._complete = True  # whether the rows of other ranks are those that they have solved
         self._in_order: Tensor | None = None
         self.rows = vectors[self._codes] if self.moved else vectors
         self._parts = self.rows.split([len(of_rank) for of_rank in of_ranks])
         self.own = self._parts[group.rank]
 
     def vectors(self) -> Tensor:
-        """The vectors of all users or items, in the order of their codes."""
+        """The vectors of all users or items, in the order of their codes; all ranks have to ask for them together."""
+        if not self._complete:
+            self.hand_on()
         if self._in_order is None:
             self._in_order = self.rows[self.places()] if self.moved else self.rows
         return self._in_order
@@ -71,12 +74,16 @@ class Table:
     def hand_on(self) -> None:
         """Send what this rank has solved to all ranks."""
         self._group.exchange_parts(self._parts)
-        self._in_order = None
+        self._complete, self._in_order = True, None
+
+    def keep(self) -> None:
+        """Send what this rank has solved only if somebody asks for all vectors."""
+        self._complete, self._in_order = False, None
 
     def replace(self, vectors: Tensor) -> None:
         """Replace all vectors."""
         self.rows.copy_(vectors[self._codes])
-        self._in_order = None
+        self._complete, self._in_order = True, None
 
 
 def share_by_user(train: Interactions) -> Share:
