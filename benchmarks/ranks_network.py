@@ -164,8 +164,8 @@ def _sent() -> int:
 def bytes_of(case: str, data: Interactions, n: int) -> float:
     """The bytes that a rank sends in a step or sweep, on average over ranks: calculated."""
     model, size = CASES[case]
-    if model == "ials":  # vectors of users twice and those of items once, to each other rank
-        return 4 * size * (2 * data.n_users + data.n_items) / n * (n - 1)
+    if model == "ials":  # the vectors of users and of items, to each other rank
+        return 4 * size * (data.n_users + data.n_items) / n * (n - 1)
     batch = Sampler(data, seed=0).draw(0, 0, size)
     users, items = batch.users.numpy(), batch.items.numpy()
     unique = sum(len(np.unique(items[users % n == rank])) for rank in range(n)) / n
