@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 
 def against_ce(method: str) -> list[Finding]:
-    """A strategy against plain CE: tested in comparisons and in Table 3; otherwise without a verdict."""
+    """A strategy against plain CE: tested in comparisons and in Table 3."""
     return [*_compared("strategy", method), *_tables("table3", method), *_tables("tuned", method)]
 
 
@@ -86,7 +86,7 @@ def _of_table(entry: Row, model: str, numbers: str, tested: Sequence[Row | None]
     """A verdict where users were tested and both selections agree on it."""
     known = [one for one in tested if one is not None]
     if not known:
-        return Finding(entry["data"]["name"], model, OPEN, f"{numbers}; seeds only")
+        return Finding(entry["data"]["name"], model, OPEN, f"{numbers}; one seed")
     verdicts = {VERDICTS[one["verdict"]] for one in known}
     told = ", ".join(
         f"{metric_name(one['metric'])} {percent(one['relative'])}, p {p_value(one['adjusted'])}" for one in known

@@ -27,11 +27,9 @@ The verdicts are for this data:
 
 - **{confirmed}** or **{refuted}**: for claims that one method is better than another, by a test over users and seeds,
   corrected for all comparisons on the same data. This covers trainings to convergence by `recsieve compare`, selected
-  by validation NDCG@20, with 5 seeds ([how](compare.md)). It also covers results from [the paper's tables](paper.md)
-  that have per-user values, if both selections agree. Claims about a curve, an order or the best of several values have
-  their own rule.
-- **{open}**: no difference was found, the two selections disagree, or there are only means over seeds. This is not a
-  verdict against the paper.
+  by validation NDCG@20, with 5 seeds ([how](compare.md)), and [the paper's tables](paper.md), if both selections agree.
+  Claims about a curve, an order or the best of several values have their own rule.
+- **{open}**: no difference was found, or the two selections disagree. This is not a verdict against the paper.
 
 A gain over plain CE does not show that a strategy denoises: dropping the interactions of unpopular items often gains as
 much. The numbers include this popularity control.

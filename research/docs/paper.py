@@ -57,10 +57,8 @@ is kept, and training and validation positives are not ranked. A second table se
 validation data, the same criterion for all. If the two selections disagree, both results are given.
 
 **Verdicts** are over users and seeds (a two-way analysis of variance), corrected by Holm for all comparisons in a table
-on the same data. "Seeds alone: no verdict" marks older results without per-user values: their ± is the deviation over
-seeds only. For these older results, `--fidelity authors` only covered T-CE's counting and the masking of the test. For
-results with a verdict it covers everything, including joint shuffling of positives and negatives, and repeated test
-pairs.
+on the same data. `--fidelity authors` covers the whole run, including the joint shuffling of positives and negatives,
+and repeated test pairs.
 
 {data}
 

@@ -8,12 +8,12 @@ from typing import Any
 from recsieve.evaluation.significance import LEVEL, holm
 from research.paper.reports.report import SELECTIONS, metric_name, percent
 
-SEEDS_ALONE = "seeds alone: no verdict"  # of results from before the values of users were kept
+ONE_SEED = "one seed: no verdict"
 Row = Mapping[str, Any]
 
 
 def judged(rows: Sequence[Row], select_by: str) -> list[dict[str, Any] | None]:
-    """What was tested of each row, with "adjusted" and "verdict" by Holm over all of them; None where nothing was."""
+    """What was tested of each row, with "adjusted" and "verdict" by Holm over all of them; None for one seed."""
     found = [row.get("tested", {}).get(select_by) for row in rows]
     known = [one for one in found if one is not None]
     adjusted = iter(holm([one["p_value"] for one in known]))
@@ -28,7 +28,7 @@ def _judged(tested: Row, adjusted: float) -> dict[str, Any]:
 def told(found: Mapping[str, Any] | None) -> str:
     """A verdict in a cell of a table."""
     if found is None:
-        return SEEDS_ALONE
+        return ONE_SEED
     return f"{found['verdict']} ({interval(found)}, p {p_value(found['adjusted'])})"
 
 

@@ -52,11 +52,9 @@ def cells(root: Path = ROOT) -> Iterator[Cell]:
 def _of_paper(result: Mapping[str, Any], source: str) -> Iterator[Cell]:
     options = result["options"]
     for entry in result["data_sets"]:
-        whole = "tested" in json.dumps(entry)  # made since `fidelity` is of the whole run
         base = {
             "data": entry["data"]["source"], "seeds": options["seeds"], "epochs": options["epochs"], "patience": None,
-            "validation_users": None, "test_users": options["users"], "refit": False,
-            "fidelity": options["fidelity"] + (", the whole run" if whole else ""),
+            "validation_users": None, "test_users": options["users"], "fidelity": options["fidelity"], "refit": False,
         }  # fmt: skip
         for model, method, hyperparameters, steps, by, metric, value in _measured(entry):
             told = json.dumps({name: one for name, one in hyperparameters.items() if name != "fidelity"})

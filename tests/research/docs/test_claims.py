@@ -68,4 +68,4 @@ def test_a_cell_that_the_other_selection_reverses_has_no_verdict(verdicts, expec
     tested = [TESTED | {"verdict": verdict} for verdict in verdicts] or [None, None]
     found = claim_evidence._of_table(ENTRY, "gmf", "RI", tested)
     assert found.verdict == expected
-    assert ("seeds only" in found.numbers) == (not verdicts)
+    assert ("one seed" in found.numbers) == (not verdicts)

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from research.paper import verdicts
-from research.paper.reports.verdicts import SEEDS_ALONE, both_selections, judged, told
+from research.paper.reports.verdicts import ONE_SEED, both_selections, judged, told
 from research.paper.runs import SELECTIONS
 
 
@@ -45,7 +45,7 @@ def test_a_change_is_judged_by_users_and_seeds_whatever_their_order(gain, verdic
 def test_one_seed_has_no_test_and_older_results_no_verdict():
     assert verdicts.tested(Kept(0.1), runs("CE", 1), runs("T-CE", 1), "ndcg@50") == {}
     assert judged([{}, {"tested": {}}], "own-loss") == [None, None]
-    assert told(None) == SEEDS_ALONE
+    assert told(None) == ONE_SEED
 
 
 def test_p_values_are_corrected_for_all_rows_of_a_data_set():
