@@ -26,6 +26,7 @@ TITLES = {
 ONE, BOTH, TWO = SIDES
 NETWORKS = {0.0: "no limit", 10.0: "10 Gb/s", 1.0: "1 Gb/s"}
 DELAY = 1e6 * LATENCY  # microseconds
+SENT = ("bytes_sent", "calculated_bytes")
 
 Measured = Mapping[tuple[str, int, float, float], Mapping[str, Any]]  # case, ranks, Gb/s, microseconds of latency
 
@@ -47,12 +48,13 @@ NETWORK = """### Networks
 
 Two ranks with a core each, every rank in a network namespace of its own, with the bandwidth limited by `tc`
 ([`ranks-network.json`](../benchmarks/results/ranks-network.json), made by `python -m benchmarks.ranks_network FILE`).
-Milliseconds of a step or sweep, and megabytes that a rank sends in it. The times vary from run to run, as above; the
-bytes do not. The kernel of this machine cannot delay messages (it has no `netem`), so the ranks themselves let each
+The times of a step or sweep vary from run to run, as above; the bytes do not. The kernel of this machine cannot delay messages (it has no `netem`), so the ranks themselves let each
 message of a step arrive 50 µs later, after the time that its bytes take (`--latency 50`); those of iALS are few, and
 were not delayed. Four ranks share two cores here, so only their bytes are given.
 
-{measured}
+{times}
+
+{sent}
 
 From the bytes, and from the table of speeds above, follows how many times as fast as one core more hosts with a core
 each would be. **This is calculated, not measured**: what two ranks save is taken as what ranks divide among them, the
@@ -106,7 +108,8 @@ def _network(network: Mapping[str, Any]) -> str:
         for one in network["measured"]
     }
     return NETWORK.format(
-        measured=_of_networks(measured),
+        times=_of_networks(measured),
+        sent=_bytes(measured),
         calculated=_of_hosts(network["calculated"]),
         held=table(("", "network", "calculated, ms", "measured, ms"), _held_against(measured, network["calculated"])),
         conclusion=_conclusion(network["calculated"]),
@@ -114,19 +117,22 @@ def _network(network: Mapping[str, Any]) -> str:
 
 
 def _of_networks(measured: Measured) -> str:
-    header = ["measured"]
+    header = ["milliseconds"]
     for name in NETWORKS.values():
         header += [name, f"and {DELAY:.0f} µs"]
-    header += ["MB, 2 ranks", "calculated", "MB, 4 ranks", "calculated"]
     rows = []
     for case in CASES:
         times = [measured.get((case, 2, gigabits, delay)) for gigabits in NETWORKS for delay in (0.0, DELAY)]
-        sent = [measured[case, n, 0.0, 0.0][name] for n in (2, 4) for name in ("bytes_sent", "calculated_bytes")]
-        rows.append(
-            [TITLES[case], *("–" if one is None else f"{one['milliseconds']:.1f}" for one in times),
-             *(f"{1e-6 * n:.2f}" for n in sent)]
-        )  # fmt: skip
+        rows.append([TITLES[case], *("–" if one is None else f"{one['milliseconds']:.1f}" for one in times)])
     return table(header, rows)
+
+
+def _bytes(measured: Measured) -> str:
+    rows = (
+        (TITLES[case], *(_megabytes(measured[case, n, 0.0, 0.0][name]) for n in (2, 4) for name in SENT))
+        for case in CASES
+    )
+    return table(("megabytes that a rank sends", "2 ranks", "calculated", "4 ranks", "calculated"), rows)
 
 
 def _of_hosts(calculated: Sequence[Mapping[str, Any]]) -> str:
@@ -154,6 +160,10 @@ def _conclusion(calculated: Iterable[Mapping[str, Any]]) -> str:
             until = "or more" if fast[-1] == HOSTS[-1] else f"to {fast[-1]}"
             found[one["gigabits"]].append(f"{TITLES[one['case']].removesuffix(', a sweep')}, on {fast[0]} {until}")
     return "\n".join(f"- at {NETWORKS[gigabits]}: {'; '.join(cases) or 'nothing'}" for gigabits, cases in found.items())
+
+
+def _megabytes(n: int) -> str:
+    return f"{1e-6 * n:.2f}"
 
 
 def _times(ratio: float) -> str:
