@@ -48,9 +48,10 @@ NETWORK = """### Networks
 
 Two ranks with a core each, every rank in a network namespace of its own, with the bandwidth limited by `tc`
 ([`ranks-network.json`](../benchmarks/results/ranks-network.json), made by `python -m benchmarks.ranks_network FILE`).
-The times of a step or sweep vary from run to run, as above; the bytes do not. The kernel of this machine cannot delay messages (it has no `netem`), so the ranks themselves let each
-message of a step arrive 50 µs later, after the time that its bytes take (`--latency 50`); those of iALS are few, and
-were not delayed. Four ranks share two cores here, so only their bytes are given.
+The times of a step or sweep vary from run to run, as above; the bytes do not. The kernel of this machine cannot delay
+messages (it has no `netem`), so the ranks themselves let each message of a step arrive 50 µs later, after the time that
+its bytes take (`--latency 50`); those of iALS are few, and were not delayed. Four ranks share two cores here, so only
+their bytes are given.
 
 {times}
 
