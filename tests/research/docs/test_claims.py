@@ -69,3 +69,28 @@ def test_a_cell_that_the_other_selection_reverses_has_no_verdict(verdicts, expec
     found = claim_evidence._of_table(ENTRY, "gmf", "RI", tested)
     assert found.verdict == expected
     assert ("one seed" in found.numbers) == (not verdicts)
+
+
+def of_models(monkeypatch, **model):
+    """One model on one data set is all that the result files hold."""
+    monkeypatch.setattr(claim_evidence, "models_in", lambda name: [(ENTRY, {"model": "gmf", **model})])
+
+
+@pytest.mark.parametrize(
+    ("recall", "rate_before", "verdict"),
+    [(0.39, 0.2, REFUTED), (0.4, 0.2, CONFIRMED), (0.6, 0.2, CONFIRMED), (0.61, 0.2, REFUTED), (0.5, 0.19, OPEN)],
+)
+def test_half_of_the_noise_is_asked_for_once_the_drop_rate_has_reached_its_maximum(
+    monkeypatch, recall, rate_before, verdict
+):
+    last = {"recall": recall, "random_recall": 0.4, "paper_random_recall": 0.2}
+    of_models(monkeypatch, curve=[{**last, "paper_random_recall": rate_before}, last])
+    (found,) = claim_evidence.discarded("recall", 0.4, 0.6)
+    assert found.verdict == verdict
+    assert ("still rises" in found.numbers) == (verdict == OPEN)
+
+
+def test_the_precision_is_asked_for_whether_or_not_the_drop_rate_still_rises(monkeypatch):
+    last = {"precision": 0.31, "random_precision": 0.2, "paper_random_recall": 0.2}
+    of_models(monkeypatch, curve=[{**last, "paper_random_recall": 0.1}, last])
+    assert [one.verdict for one in claim_evidence.discarded("precision", 0.0, 0.3)] == [REFUTED]
