@@ -94,3 +94,34 @@ def test_the_precision_is_asked_for_whether_or_not_the_drop_rate_still_rises(mon
     last = {"precision": 0.31, "random_precision": 0.2, "paper_random_recall": 0.2}
     of_models(monkeypatch, curve=[{**last, "paper_random_recall": 0.1}, last])
     assert [one.verdict for one in claim_evidence.discarded("precision", 0.0, 0.3)] == [REFUTED]
+
+
+def of_groups(**changes):
+    """Figure 6 with a change for each group, the same for all strategies and selections but where it is given."""
+    row = {"model": "gmf", "users": 100}
+    groups = [
+        {**row, "method": method, "select_by": by, "group": group, "ndcg@50": {"mean": 1.0 + change}}
+        for group in (0, 1)
+        for by in ("own-loss", "ndcg@20")
+        for method, change in (("CE", 0.0), ("T-CE", changes.get(f"{by} {group}", 0.1)), ("R-CE", 0.1))
+    ]
+    few = [{**one, "group": 2, "users": 99, "ndcg@50": {"mean": 2.0 - one["ndcg@50"]["mean"]}} for one in groups[:6]]
+    return {**ENTRY, "metrics": ["recall@50", "recall@100", "ndcg@50"], "groups": [*groups, *few]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "of_all", "of_least_active"),
+    [
+        ({}, CONFIRMED, CONFIRMED),
+        ({"own-loss 1": -0.1}, OPEN, CONFIRMED),
+        ({"own-loss 1": -0.1, "ndcg@20 1": -0.1}, REFUTED, CONFIRMED),
+        ({"own-loss 0": -0.1, "ndcg@20 0": -0.1}, REFUTED, REFUTED),
+        ({"own-loss 0": -0.1, "ndcg@20 1": -0.1}, OPEN, OPEN),
+    ],
+)
+def test_inactive_users_are_judged_alone_and_all_groups_together(monkeypatch, changes, of_all, of_least_active):
+    monkeypatch.setattr(claim_evidence, "entries", lambda name: [of_groups(**changes)])
+    assert [one.verdict for one in claim_evidence.groups_gain(100)] == [of_all]
+    (least,) = claim_evidence.groups_gain(100, least_active=True)
+    assert least.verdict == of_least_active
+    assert "+10.0" in least.numbers
