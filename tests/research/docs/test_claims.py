@@ -125,3 +125,14 @@ def test_inactive_users_are_judged_alone_and_all_groups_together(monkeypatch, ch
     (least,) = claim_evidence.groups_gain(100, least_active=True)
     assert least.verdict == of_least_active
     assert "+10.0" in least.numbers
+
+
+@pytest.mark.parametrize(
+    ("gap", "true_positives", "verdict"),
+    [(0.03, 0.5, CONFIRMED), (0.02, 0.5, REFUTED), (0.02, 0.69, OPEN), (0.05, 0.69, CONFIRMED)],
+)
+def test_a_model_that_has_not_begun_to_learn_does_not_refute_a_gap(monkeypatch, gap, true_positives, verdict):
+    known = {"true_positives": true_positives, "gap_same_popularity": 0.0}
+    late = {"step": 21, "gap": 1.0, **known}
+    of_models(monkeypatch, course=[{"step": 20, "gap": gap, **known}, late], last={"step": 100})
+    assert [one.verdict for one in claim_evidence.early_gap()] == [verdict]
