@@ -135,6 +135,7 @@ def order_of_gains(model: str, *, largest: bool) -> list[Finding]:
             )
             for method in ("T-CE", "R-CE")
         )  # fmt: skip
+        told += _of_whom(entry["improvement"])
         found.append(Finding(entry["data"]["name"], model, _by_all(holds), f"RI for the two selections: {told}"))
     return found
 
@@ -182,7 +183,9 @@ def loss_of_false_positives(method: str) -> list[Finding]:
             known = [row for row in panel["curve"] if row["false_positive_loss"] is not None]
             last, lowest = known[-1], min(row["false_positive_loss"] for row in known)
             end = last["false_positive_loss"]
-            holds = end > 1.1 * lowest if method == "T-CE" else end <= 1.1 * lowest and end > last["loss"]
+            rises = end > 1.1 * lowest
+            falls = last["loss"] < known[0]["loss"]
+            holds = rises and falls if method == "T-CE" else not rises and end > last["loss"]
             numbers = (
                 f"falls to {lowest:.3f}, ends at {end:.3f}; true positives end at {last['true_positive_loss']:.3f}, "
                 f"the training loss at {last['loss']:.3f}"

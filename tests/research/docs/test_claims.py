@@ -36,7 +36,7 @@ def finding(verdict, span=None):
 )
 def test_a_claim_stands_under_the_heading_that_its_verdicts_allow(verdicts, heading):
     claim = Claim("It is so", "it is", "Table 9", "As it is.", [finding(verdict) for verdict in verdicts])
-    assert f"{heading}**: [It is so](claims.md#it-is-so)" in in_words([claim])
+    assert f"{heading}**: [It is so](claims.md#it-is-so) ({count(claim.findings)})" in in_words([claim])
     assert count(claim.findings).count(" in ") == len(set(verdicts))
 
 
@@ -136,3 +136,69 @@ def test_a_model_that_has_not_begun_to_learn_does_not_refute_a_gap(monkeypatch, 
     late = {"step": 21, "gap": 1.0, **known}
     of_models(monkeypatch, course=[{"step": 20, "gap": gap, **known}, late], last={"step": 100})
     assert [one.verdict for one in claim_evidence.early_gap()] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("method", "false_positives", "training", "verdict"),
+    [
+        ("T-CE", (0.5, 0.56), (0.5, 0.4), CONFIRMED),
+        ("T-CE", (0.5, 0.54), (0.5, 0.4), REFUTED),
+        ("T-CE", (0.5, 0.56), (0.5, 0.5), REFUTED),
+        ("R-CE", (0.5, 0.54), (0.5, 0.4), CONFIRMED),
+        ("R-CE", (0.5, 0.56), (0.5, 0.4), REFUTED),
+        ("R-CE", (0.5, 0.4), (0.5, 0.41), REFUTED),
+    ],
+)
+def test_curves_are_judged_by_their_minimum_and_end(monkeypatch, method, false_positives, training, verdict):
+    curve = [
+        {"false_positive_loss": one, "true_positive_loss": 0.3, "loss": loss}
+        for one, loss in zip(false_positives, training, strict=True)
+    ]
+    panels = [{"model": "gmf", "method": name, "curve": curve} for name in ("CE", method)]
+    monkeypatch.setattr(claim_evidence, "entries", lambda name: [{**ENTRY, "panels": panels}])
+    assert [one.verdict for one in claim_evidence.loss_of_false_positives(method)] == [verdict]
+
+
+@pytest.mark.parametrize(("gap", "verdict"), [(0.03, CONFIRMED), (-0.03, CONFIRMED), (0.04, OPEN)])
+def test_losses_that_end_within_a_tenth_are_close(monkeypatch, gap, verdict):
+    last = {"step": 9, "gap": gap, "true_positives": 0.3, "false_positives": 0.3 + gap}
+    of_models(monkeypatch, last=last)
+    assert [one.verdict for one in claim_evidence.memorised()] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("own_loss", "ndcg", "verdict"), [(0.1, 0.3, CONFIRMED), (0.05, 0.3, OPEN), (0.05, 0.4, REFUTED)]
+)
+def test_the_best_value_has_to_lie_in_the_range_for_both_selections(monkeypatch, own_loss, ndcg, verdict):
+    best = {"own-loss": own_loss, "ndcg@20": ndcg}
+    rows = [
+        {
+            "model": "gmf",
+            "hyperparameter": "ε_max",
+            "value": value,
+            "select_by": by,
+            "ndcg@50": {"mean": value == best[by]},
+        }
+        for by in best
+        for value in (0.05, 0.1, 0.3, 0.4)
+    ]
+    plain = [{"select_by": by, "ndcg@50": {"mean": 0.0}} for by in best]
+    entry = {**ENTRY, "metrics": ["recall@50", "recall@100", "ndcg@50"], "rows": rows, "plain": plain}
+    monkeypatch.setattr(claim_evidence, "entries", lambda name: [entry])
+    assert [one.verdict for one in claim_evidence.best_between("ε_max", 0.1, 0.3)] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("neumf", "verdict"),
+    [((3.0, 3.0, 3.0, 3.0), CONFIRMED), ((3.0, 1.5, 3.0, 3.0), OPEN), ((1.5, 1.5, 1.5, 1.5), REFUTED)],
+)
+def test_a_model_gains_most_only_with_both_strategies_and_selections(monkeypatch, neumf, verdict):
+    gains = iter(neumf)
+    rows = [
+        {"method": method, "model": model, "ours": {
+            by: {"mean": next(gains) if model == "neumf" else of} for by in ("own-loss", "ndcg@20")}}
+        for method in ("T-CE", "R-CE")
+        for model, of in (("gmf", 1.0), ("neumf", None), ("cdae", 2.0))
+    ]  # fmt: skip
+    monkeypatch.setattr(claim_evidence, "entries", lambda name: [{**ENTRY, "improvement": rows}])
+    assert [one.verdict for one in claim_evidence.order_of_gains("neumf", largest=True)] == [verdict]
