@@ -107,22 +107,32 @@ def _outcomes(results: Results) -> list[str]:
 def _cautions(results: Results) -> list[str]:
     """Why a gain may be something else than denoising, where the numbers say so."""
     oracle = {(name, row["model"]): _gain(row) for name, _, row in _natural(results) if row["role"] == "oracle"}
-    beyond, uneven = [], []
+    strong = {name for name, _, row in _natural(results) if row["role"] == "plain model"}
+    weak, alone, beyond, uneven = [], [], [], []
     for name, _, row in _natural(results):
         judged = row.get("against_baseline", {}).get("verdict")
         what, known, epoch = f"{row['strategy']}, {row['model']} on {name}", (name, row["model"]), row["epoch_selected"]
+        if row["role"] == "strategy" and judged == "better" and name not in strong:
+            alone.append(what)
+        best = row.get("against_best_plain")
+        if judged == "better" and best and best["verdict"] != "better":
+            weak.append(f"{what} ({percent(best['relative'])} compared with {best['against']}, {best['verdict']})")
         if row["role"] == "strategy" and known in oracle and _gain(row) > oracle[known] and judged == "better":
             beyond.append(f"{what} ({percent(_gain(row))}, clean training {percent(oracle[known])})")
         if row["role"] in ("baseline", "strategy") and epoch["sd"] > epoch["mean"] / 2:
             uneven.append(f"{what} ({epoch['mean']:.0f} ± {epoch['sd']:.0f})")
     lines = [
+        "- **Better than the same model without it, but not than the plain model that is best on validation data.** A "
+        f"gain of a weak model is of little use: {'; '.join(weak)}.",
+        "- **Not compared with strong plain models.** These comparisons were made before every comparison had them; "
+        f"[their scores on the same splits](rivals.md#how-good): {'; '.join(alone)}.",
         "- **Better than training without the known noise.** Avoiding this noise cannot be the only reason: "
         f"{'; '.join(beyond)}.",
         "- **Seeds that ended at very different epochs.** Some of them may have stopped on a plateau because the "
         "patience was too short, which makes whatever is compared with them look better: "
         f"{'; '.join(uneven)}.",
     ]
-    told = [line for line, found in zip(lines, (beyond, uneven), strict=True) if found]
+    told = [line for line, found in zip(lines, (weak, alone, beyond, uneven), strict=True) if found]
     return ["## Cautions", "\n".join(told)] if told else []
 
 

@@ -76,15 +76,18 @@ def test_results_name_no_place_of_the_machine_that_made_them():
         assert not re.search(r"[\s\"=]/\w+/", path.read_text(encoding="utf-8")), path.name
 
 
-def cautions(epoch_sd=1.0, gain=0.05, of_clean=0.1, verdict="better"):
+def cautions(epoch_sd=1.0, gain=0.05, of_clean=0.1, verdict="better", best_plain="better", strong=True):
     """What is cautioned of where a strategy has some gain and clean training another."""
     rows = [
         {"strategy": "CE", "role": "baseline", "epoch_selected": {"mean": 10, "sd": epoch_sd}},
         {"strategy": "T-CE", "role": "strategy", "epoch_selected": {"mean": 30, "sd": 2},
-         "against_baseline": {"relative": gain, "verdict": verdict}},
+         "against_baseline": {"relative": gain, "verdict": verdict},
+         "against_best_plain": {"relative": -0.5, "verdict": best_plain, "against": "ease"}},
         {"strategy": "clean training (oracle)", "role": "oracle", "epoch_selected": {"mean": 10, "sd": 2},
          "against_baseline": {"relative": of_clean}},
     ]  # fmt: skip
+    if strong:
+        rows.append({"strategy": "plain", "role": "plain model", "epoch_selected": {"mean": 1, "sd": 0}})
     result = {"config": {"metric": "ndcg@20"}, "rows": [{"noise": "natural", "model": "gmf", **row} for row in rows]}
     return "\n".join(findings._cautions({"shop": result}))
 
@@ -100,3 +103,15 @@ def test_seeds_that_end_at_very_different_epochs_are_told():
 
 def test_where_there_is_nothing_to_be_cautious_of_nothing_is_said():
     assert cautions() == ""
+
+
+@pytest.mark.parametrize(("best_plain", "told"), [("worse", True), ("no difference found", True), ("better", False)])
+def test_a_gain_that_leaves_a_model_behind_the_best_plain_one_is_told(best_plain, told):
+    sentence = f"T-CE, gmf on shop (−50.0\xa0% compared with ease, {best_plain})"
+    assert (sentence in cautions(best_plain=best_plain)) == told
+    assert cautions(best_plain=best_plain, verdict="no difference found") == ""
+
+
+def test_a_gain_that_no_strong_model_was_compared_with_is_told():
+    assert "Not compared with strong plain models" in cautions(strong=False)
+    assert cautions(strong=False, verdict="worse") == ""
