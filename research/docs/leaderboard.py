@@ -20,7 +20,7 @@ from recsieve.reporting.charts import write_chart
 from recsieve.reporting.comparison_charts import effect_panels
 from research.docs.findings import OUTCOMES, Results, Row, outcome, read_results
 from research.docs.markdown import size, table
-from research.docs.other_losses import is_future_work, write_other_losses
+from research.docs.other_losses import beside_best_plain, is_future_work, write_other_losses
 
 MARKS = {"better": "▲", "worse": "▼", "no difference found": ""}
 CHARTS = "leaderboard-charts.html"  # of the site, which makes a link of it
@@ -98,14 +98,13 @@ def _verdicts(cells: Results) -> list[str]:
     """A sentence for each strategy, and one for all."""
     every = [outcome(row) for strategy in _strategies(cells) for _, row in _rows(cells, strategy)]
     first, second, _, last = OUTCOMES
-    plain = [row for result in cells.values() for row in result["rows"] if "against_best_plain" in row]
-    beyond = sum(row["against_best_plain"]["verdict"] == "better" for row in plain)
+    plain = beside_best_plain([row for result in cells.values() for row in result["rows"]])
     summary = (
         f"**Of {len(every)} results in {counted(len(cells), 'cell')}, {every.count(first)} are better than the same "
         f"model without denoising and better than dropping unpopular items, {every.count(second)} are only better than "
-        f"the same model without denoising, and {every.count(last)} are worse.** Compared with the plain model that is "
-        f"best on validation data, {beyond} of {len(plain)} are better."
+        f"the same model without denoising, and {every.count(last)} are worse.**"
     )
+    summary = " ".join([summary, *plain])
     return [summary, "\n".join(_sentence(cells, strategy) for strategy in _strategies(cells))]
 
 

@@ -46,6 +46,7 @@ def write_other_losses(results: Mapping[str, Result], board: Mapping[str, Any], 
         "rate.",
         "## Do they work?",
         " ".join(f"**{_answer(denoiser, open_ones)}**" for denoiser in PARADIGMS),
+        *beside_best_plain([row for denoiser in PARADIGMS for row in _rows(open_ones, denoiser)]),
         "\n".join(_line(loss, cells) for loss, cells in by_loss.items()),
         "## All results",
         _table(by_loss),
@@ -74,6 +75,17 @@ def _answer(denoiser: str, cells: Sequence[Result]) -> str:
     losses = list(dict.fromkeys(LOSSES[cell["config"]["objective"]] for cell in cells))
     named = " and ".join(filter(None, [", ".join(losses[:-1]), losses[-1]]))
     return f"{name} {found} with {named}: {_found(rows)}."
+
+
+def beside_best_plain(rows: Sequence[Row]) -> list[str]:
+    """How many of these results are better than the best plain model, if they were compared with one."""
+    judged = [row["against_best_plain"]["verdict"] for row in rows if "against_best_plain" in row]
+    if not judged:
+        return []
+    return [
+        f"Compared with the plain model that is best on validation data, {judged.count('better')} of {len(judged)} are "
+        "better."
+    ]
 
 
 def _counts(rows: Sequence[Row]) -> list[int]:

@@ -3,6 +3,7 @@ import tomllib
 
 from research.docs.findings import read_results
 from research.docs.leaderboard import write_leaderboard
+from research.docs.other_losses import beside_best_plain
 
 BOARD = tomllib.loads("""
 [data.shop]
@@ -36,3 +37,11 @@ def test_the_page_has_every_strategy_and_says_what_is_missing(compare, tmp_path)
     assert "| square loss | shop | gmf | truncation |" in other
     assert "were not run: shop, mf-bpr; other, gmf-square; other, mf-bpr." in other
     assert (tmp_path / "docs" / "images" / "leaderboard.svg").exists()
+
+
+def test_results_are_told_beside_the_best_plain_model_where_they_were_compared_with_it():
+    rows = [{"against_best_plain": {"verdict": verdict}} for verdict in ("better", "worse", "no difference found")]
+    assert beside_best_plain([*rows, {}]) == [
+        "Compared with the plain model that is best on validation data, 1 of 3 are better."
+    ]
+    assert beside_best_plain([{}]) == []
