@@ -33,6 +33,8 @@ The verdicts are for this data:
 - **{open}**: no difference was found, or the two selections disagree. This is not a verdict against the paper.
 
 A model on a data set may have several results: of `recsieve compare`, of Table 3, and of Table 3 with tuned settings.
+RI is the mean relative change of the four metrics of a table compared with CE, ± its standard deviation over seeds;
+N@20 is NDCG@20. [What T-CE and R-CE do](concepts/t-ce.md).
 
 A gain over plain CE does not show that a strategy denoises: dropping the interactions of unpopular items often gains as
 much. Where the numbers are from `recsieve compare`, they name the verdict compared with this popularity control; the
