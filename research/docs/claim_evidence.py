@@ -160,16 +160,18 @@ def early_gap() -> list[Finding]:
 
 
 def memorised() -> list[Finding]:
-    """Whether the losses of both end close to each other under normal training."""
+    """Whether the losses of both end close to each other under normal training, or go further apart."""
     found = []
     for entry, model in models_in("phenomenon"):
         last = model["last"]
-        close = abs(last["gap"]) <= 0.1 * last["true_positives"]
+        half = min(model["course"], key=lambda row: abs(row["step"] - last["step"] / 2))
+        end, before = (row["gap"] / row["true_positives"] for row in (last, half))
+        verdict = CONFIRMED if abs(end) <= 0.1 else REFUTED if end > 1.1 * before else OPEN
         numbers = (
             f"after {last['step']:,} steps: false positives {last['false_positives']:.3f}, true positives "
-            f"{last['true_positives']:.3f}"
+            f"{last['true_positives']:.3f}; the gap is {100 * end:.0f} % of the latter, halfway {100 * before:.0f} %"
         )
-        found.append(Finding(entry["data"]["name"], model["model"], CONFIRMED if close else OPEN, numbers))
+        found.append(Finding(entry["data"]["name"], model["model"], verdict, numbers))
     return found
 
 
@@ -177,6 +179,7 @@ def loss_of_false_positives(method: str) -> list[Finding]:
     """Figure 7: whether it rises under T-CE, or falls and stays above the training loss under R-CE."""
     found = []
     for entry in entries("figure7"):
+        under_ce = {panel["model"]: panel["curve"][-1] for panel in entry["panels"] if panel["method"] == "CE"}
         for panel in entry["panels"]:
             if panel["method"] != method:
                 continue
@@ -187,8 +190,9 @@ def loss_of_false_positives(method: str) -> list[Finding]:
             falls = last["loss"] < known[0]["loss"]
             holds = rises and falls if method == "T-CE" else not rises and end > last["loss"]
             numbers = (
-                f"falls to {lowest:.3f}, ends at {end:.3f}; true positives end at {last['true_positive_loss']:.3f}, "
-                f"the training loss at {last['loss']:.3f}"
+                f"falls to {lowest:.3f}, ends at {end:.3f} (under CE "
+                f"{under_ce[panel['model']]['false_positive_loss']:.3f}); true positives end at "
+                f"{last['true_positive_loss']:.3f}, the training loss at {last['loss']:.3f}"
             )
             found.append(Finding(entry["data"]["name"], panel["model"], CONFIRMED if holds else REFUTED, numbers))
     return found
@@ -218,12 +222,14 @@ def best_between(symbol: str, low: float, high: float) -> list[Finding]:
             for by in SELECTIONS
         }
         inside = [low <= best[by]["value"] <= high for by in SELECTIONS]
+        gains = all(best[by][metric]["mean"] > _plain(entry, by, metric) for by in SELECTIONS)
         numbers = "; ".join(
             f"best {symbol} = {best[by]['value']:g} ({metric_name(metric)} {best[by][metric]['mean']:.4f}, CE "
             f"{_plain(entry, by, metric):.4f}) by {title}"
             for by, title in SELECTIONS.items()
         )
-        found.append(Finding(entry["data"]["name"], rows[0]["model"], _by_all(inside), numbers))
+        verdict = OPEN if all(inside) and not gains else _by_all(inside)
+        found.append(Finding(entry["data"]["name"], rows[0]["model"], verdict, numbers))
     return found
 
 

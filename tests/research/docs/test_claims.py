@@ -159,17 +159,26 @@ def test_curves_are_judged_by_their_minimum_and_end(monkeypatch, method, false_p
     assert [one.verdict for one in claim_evidence.loss_of_false_positives(method)] == [verdict]
 
 
-@pytest.mark.parametrize(("gap", "verdict"), [(0.03, CONFIRMED), (-0.03, CONFIRMED), (0.04, OPEN)])
-def test_losses_that_end_within_a_tenth_are_close(monkeypatch, gap, verdict):
-    last = {"step": 9, "gap": gap, "true_positives": 0.3, "false_positives": 0.3 + gap}
-    of_models(monkeypatch, last=last)
+@pytest.mark.parametrize(
+    ("halfway", "gap", "verdict"),
+    [(0.1, 0.03, CONFIRMED), (0.0, -0.03, CONFIRMED), (0.1, 0.04, OPEN), (0.04, 0.043, OPEN), (0.04, 0.05, REFUTED)],
+)
+def test_losses_that_end_within_a_tenth_are_close_and_a_gap_that_widens_refutes_it(monkeypatch, halfway, gap, verdict):
+    course = [{"step": step, "gap": one, "true_positives": 0.3} for step, one in ((1, 0.9), (5, halfway), (9, gap))]
+    of_models(monkeypatch, course=course, last={**course[-1], "false_positives": 0.3 + gap})
     assert [one.verdict for one in claim_evidence.memorised()] == [verdict]
 
 
 @pytest.mark.parametrize(
-    ("own_loss", "ndcg", "verdict"), [(0.1, 0.3, CONFIRMED), (0.05, 0.3, OPEN), (0.05, 0.4, REFUTED)]
-)
-def test_the_best_value_has_to_lie_in_the_range_for_both_selections(monkeypatch, own_loss, ndcg, verdict):
+    ("own_loss", "ndcg", "ce", "verdict"),
+    [
+        (0.1, 0.3, 0.0, CONFIRMED), (0.05, 0.3, 0.0, OPEN), (0.05, 0.4, 0.0, REFUTED),
+        (0.1, 0.3, 2.0, OPEN), (0.05, 0.4, 2.0, REFUTED),
+    ],
+)  # fmt: skip
+def test_the_best_value_has_to_lie_in_the_range_for_both_selections_and_beat_ce(
+    monkeypatch, own_loss, ndcg, ce, verdict
+):
     best = {"own-loss": own_loss, "ndcg@20": ndcg}
     rows = [
         {
@@ -182,7 +191,7 @@ def test_the_best_value_has_to_lie_in_the_range_for_both_selections(monkeypatch,
         for by in best
         for value in (0.05, 0.1, 0.3, 0.4)
     ]
-    plain = [{"select_by": by, "ndcg@50": {"mean": 0.0}} for by in best]
+    plain = [{"select_by": by, "ndcg@50": {"mean": ce}} for by in best]
     entry = {**ENTRY, "metrics": ["recall@50", "recall@100", "ndcg@50"], "rows": rows, "plain": plain}
     monkeypatch.setattr(claim_evidence, "entries", lambda name: [entry])
     assert [one.verdict for one in claim_evidence.best_between("ε_max", 0.1, 0.3)] == [verdict]
