@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from recsieve.data.splitting import Split
 from recsieve.denoisers import LeastPopularDrop, RandomDrop, Reweighted, Truncated
 from recsieve.denoisers.registry import DENOISERS
-from recsieve.errors import ConfigError, RunError
+from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.models import ials
 from recsieve.models.ials import IALS
 from recsieve.models.learner import Run
@@ -158,6 +158,16 @@ def test_a_state_of_other_data_is_refused(begin, weighted):
     state = begin(IALS(factors=4), weighted(31)).state_dict()
     with pytest.raises(RunError, match="users"):
         begin(IALS(factors=4), weighted(30)).load_state_dict(state)
+
+
+@pytest.mark.parametrize("column", ["users", "items"])
+@pytest.mark.parametrize("code", [-1, 30])
+def test_a_code_that_no_id_has_is_refused_before_a_kernel_reads_memory_there(begin, weighted, column, code):
+    train = weighted()
+    codes = getattr(train, column).copy()
+    codes[0] = code
+    with pytest.raises(DataError, match=f"there are codes from .*{code}"):
+        begin(IALS(factors=2), replace(train, **{column: codes}))
 
 
 def test_the_seed_decides_the_first_vectors(begin, weighted):

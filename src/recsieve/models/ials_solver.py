@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from recsieve.communicator import SINGLE_PROCESS, Communicator
-from recsieve.data.codes import blocks, offsets_of
+from recsieve.data.codes import blocks, count, offsets_of
 
 Result = TypeVar("Result")
 ROWS = 256  # that a thread takes at once
@@ -37,8 +37,7 @@ class Side(NamedTuple):
     @classmethod
     def of(cls, rows: NDArray[np.int32], others: NDArray[np.int32], n_rows: int) -> Side:
         order = np.argsort(rows, kind="stable")
-        counts = np.bincount(rows, minlength=n_rows)
-        return cls(offsets_of(counts), others[order], order)
+        return cls(offsets_of(count(rows, n_rows)), others[order], order)
 
 
 def rotate(solved: Tensor, fixed: Tensor, cores: Executor, group: Communicator = SINGLE_PROCESS) -> Tensor:
