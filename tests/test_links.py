@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recsieve import links as module
-from recsieve.communicator import Communicator, address_towards
+from recsieve.communicator import Communicator, own_address
 from recsieve.errors import GroupError
 from recsieve.links import Links
 
@@ -20,6 +20,13 @@ def parts_of(rank: int, lengths: list[int], seed: int = 0) -> list[np.ndarray]:
     """What a rank has before an exchange."""
     parts = [np.full(length, np.nan, np.float32) for length in lengths]
     parts[rank] = message(rank + seed, lengths[rank])
+    return parts
+
+
+def exchanged(group: Communicator) -> list[np.ndarray]:
+    """What a rank has after an exchange of three numbers each."""
+    parts = parts_of(group.rank, [3] * group.size)
+    Links(group).all_gather(parts)
     return parts
 
 
@@ -84,16 +91,20 @@ def test_somebody_else_who_connects_is_not_taken_for_a_rank(in_ranks, monkeypatc
         return place(own, server)
 
     monkeypatch.setattr(module, "_place", knocked)
-
-    def work(group: Communicator):
-        parts = parts_of(group.rank, [3, 3])
-        Links(group).all_gather(parts)
-        return parts
-
-    for parts in in_ranks(2, work):
+    for parts in in_ranks(2, exchanged):
         assert np.array_equal(parts[0], message(0, 3))
         assert np.array_equal(parts[1], message(1, 3))
 
 
-def test_ranks_on_one_host_listen_on_the_loopback_alone():
-    assert address_towards("127.0.0.1") == "127.0.0.1"
+def test_ranks_on_one_host_listen_on_the_loopback_alone(monkeypatch):
+    monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    assert own_address() == "127.0.0.1"
+
+
+@pytest.mark.skipif("lo" not in dict(socket.if_nameindex()).values(), reason="asks Linux for its loopback")
+def test_ranks_listen_on_the_interface_that_gloo_was_told_to_use(in_ranks, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    monkeypatch.setenv("MASTER_ADDR", "255.255.255.255")  # of no host
+    for parts in in_ranks(2, exchanged):
+        assert np.array_equal(parts[1], message(1, 3))

@@ -256,6 +256,14 @@ def _stay_on_the_way_to(address: str) -> None:
         os.environ["GLOO_SOCKET_IFNAME"] = interface
 
 
+def own_address() -> str:
+    """The address at which other ranks reach this one: that of the interface which gloo uses, if it is known."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        of_interfaces = (_address_of(name, probe) for name in os.environ.get("GLOO_SOCKET_IFNAME", "").split(","))
+        of_gloo = next((address for address in of_interfaces if address is not None), None)
+    return of_gloo or address_towards(os.environ.get("MASTER_ADDR", "localhost"))
+
+
 def address_towards(address: str) -> str:
     """The address of this host from which it reaches another."""
     family, kind, _, _, place = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]

@@ -6,7 +6,6 @@ the training thread itself sends and receives (decision 0029).
 
 from __future__ import annotations
 
-import os
 import secrets
 import select
 import socket
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recsieve.communicator import Communicator, address_towards
+from recsieve.communicator import Communicator, own_address
 from recsieve.errors import GroupError
 
 PATIENCE = 1800.0  # seconds without a byte after which another rank counts as lost, as for gloo
@@ -103,7 +102,7 @@ class Links:
 
 def _connect(group: Communicator, patience: float) -> dict[int, socket.socket]:
     """Connect to the ranks before this one, and wait for those after it."""
-    own = address_towards(os.environ.get("MASTER_ADDR", "localhost"))
+    own = own_address()
     family = socket.AF_INET6 if ":" in own else socket.AF_INET
     connections: dict[int, socket.socket] = {}
     with socket.create_server((own, 0), family=family, backlog=group.size) as server:
