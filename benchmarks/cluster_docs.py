@@ -76,9 +76,10 @@ So between hosts, bytes are the limit. By this calculation, hosts with a core ea
 {conclusion}
 
 What a rank sends for items does not grow with the number of ranks ([decision
-30](decisions/0030-item-rows-have-owners.md)); what NeuMF sends for its layers does. More cores in one machine are the
-better choice as long as the log fits into it. Use more hosts for logs that do not, and for `compare`, `tune`, `audit`
-and `auto`, which send nothing while they train."""
+30](decisions/0030-item-rows-have-owners.md)). What NeuMF sends for its layers does, and so do the two bits for each row
+of a batch with which a rank tells all others what it has. More cores in one machine are the better choice as long as
+the log fits into it. Use more hosts for logs that do not, and for `compare`, `tune`, `audit` and `auto`, which send
+nothing while they train."""
 
 
 def page() -> str:

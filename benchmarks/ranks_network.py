@@ -170,7 +170,8 @@ def bytes_of(case: str, data: Interactions, n: int) -> float:
     users, items = batch.users.numpy(), batch.items.numpy()
     unique = sum(len(np.unique(items[users % n == rank])) for rank in range(n)) / n
     per_row = 1 + 2 * sum(WIDTHS[model])  # its number and its gradient; the rows of its own that others need
-    return 4 * (n - 1) * (size / n + DENSE[model] + unique / n * per_row)
+    announced = size / 16 + n  # two bits for each row of the batch, and how many rows it needs of each owner
+    return 4 * (n - 1) * (size / n + DENSE[model] + unique / n * per_row + announced)
 
 
 def efficiency(case: str, data: Interactions, speed: dict[str, float], gigabits: float) -> list[dict[str, float]]:
