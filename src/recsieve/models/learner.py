@@ -50,7 +50,8 @@ class Fitting(ABC):
     """A model that is being fitted: call `advance()` until `step` is `total`.
 
     `state_dict()` has everything needed to continue elsewhere, with the same results as without a stop. A fitting of
-    one step has none: it is computed again.
+    one step has none: it is computed again. Where ranks share the data, all of them have to make the same calls:
+    `scorer()` and `state_dict()` may communicate, too.
     """
 
     step: int = 0
