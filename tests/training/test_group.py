@@ -12,6 +12,7 @@ from benchmarks.ranks import NETWORKS, STRATEGIES
 from recsieve import Recommender, split_interactions
 from recsieve.data.sharing import share_out
 from recsieve.errors import ConfigError, GroupError
+from recsieve.training import InteractionMemory
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,6 +85,34 @@ def test_a_run_that_was_stopped_goes_on_with_another_number_of_ranks(small_data,
     for again_losses, again_metrics in in_ranks(n_ranks[1], lambda group: fit(group, resume=True)):
         np.testing.assert_allclose(again_losses, losses, atol=1e-5)
         assert again_metrics == pytest.approx(metrics, abs=1e-4)
+
+
+@pytest.mark.parametrize("n_ranks", [(2, 2), (1, 2), (3, 1)])
+def test_the_memory_of_a_run_that_was_stopped_goes_on_with_another_number_of_ranks(
+    small_data, in_ranks, tmp_path, n_ranks
+):
+    data, path = small_data(), tmp_path / "state.safetensors"
+
+    class Killed(Exception):
+        pass
+
+    def stop(event):
+        if event.step >= 15:
+            raise Killed
+
+    def fit(group, **options):
+        parts = split_interactions(share_out(data, group), seed=0)
+        memory = InteractionMemory(len(parts.train))
+        recommender = Recommender("gmf", epochs=4, batch_size=32, checkpoint_every=5, model_options={"factors": 4})
+        recommender.fit(parts, checkpoint=path, memory=memory, **options)
+        return parts.train.ids_of(np.arange(len(parts.train))), memory.losses
+
+    ((_, losses),) = in_ranks(1, fit)
+    path.unlink()
+    with pytest.raises((Killed, GroupError)):
+        in_ranks(n_ranks[0], lambda group: fit(group, progress=stop))
+    for own, again in in_ranks(n_ranks[1], lambda group: fit(group, resume=True)):
+        np.testing.assert_allclose(again, losses[:, own], atol=1e-5)
 
 
 @pytest.mark.parametrize("denoiser", ["eard", "udt", "dcf", "truncated-by-owner", "reweighted-by-owner"])

@@ -242,7 +242,7 @@ class GradientFitting(Fitting):
             "loss": self.loss.get_extra_state(),
             "optimizer": self.optimizer.state_dict(),
             "history": self._history.state_dict(),
-            "memory": None if self.memory is None else self.memory.state_dict(),
+            "memory": None if self.memory is None else self._of_all_ranks(self.memory.state_dict()),
             "next_epoch": _given(self._next),
         }
 
@@ -258,7 +258,28 @@ class GradientFitting(Fitting):
         if self.memory is not None:
             if state.get("memory") is None:
                 raise RunError("the training was started without a memory: continue without one, or start again.")
-            self.memory.load_state_dict(state["memory"])
+            self.memory.load_state_dict(self._of_this_rank(state["memory"]))
+
+    def _of_all_ranks(self, memory: dict[str, Any]) -> dict[str, Any]:
+        """The state of a memory with the records of all ranks, since a checkpoint is written by the first alone."""
+        data = self.data
+        if data.group.size == 1:
+            return memory
+        n = data.all_reduce_length()
+
+        def whole(records: Tensor) -> Tensor:  # (rows, interactions here) -> (rows, interactions)
+            rows = [data.all_gather_values(row) for row in records.numpy()]
+            return torch.from_numpy(np.array(rows, np.float32).reshape(-1, n))
+
+        return {name: whole(value) if isinstance(value, Tensor) else value for name, value in memory.items()}
+
+    def _of_this_rank(self, memory: dict[str, Any]) -> dict[str, Any]:
+        """The state of a memory with the records of the interactions here, from those of all ranks."""
+        data = self.data
+        if data.group.size == 1 or memory["open"].shape[1] != data.all_reduce_length():
+            return memory  # of other data it is refused
+        own = data.ids_of(np.arange(len(data)))
+        return {name: value[:, own] if isinstance(value, Tensor) else value for name, value in memory.items()}
 
 
 def layout_of(model: Model, objective: Objective, fidelity: Fidelity) -> Layout:
