@@ -81,6 +81,18 @@ def test_a_rank_that_does_not_answer_counts_as_lost(in_ranks):
     assert in_ranks(2, work) == [True, True]
 
 
+def test_a_rank_that_does_not_connect_is_told_in_one_line(in_ranks):
+    def work(group: Communicator):
+        if group.rank == 1:
+            group.broadcast_bytes(b"")
+            return group.all_gather_arrays(np.frombuffer(b"127.0.0.1 1", np.uint8))
+        with pytest.raises(GroupError, match="rank 0 has waited 0 s for rank 1 to connect: hosts must"):
+            Links(group, patience=0.2)
+        return None
+
+    in_ranks(2, work)
+
+
 @pytest.mark.parametrize("shown", [b"", b"x" * (module.TOKEN + 4), b"GET / HTTP/1.1\r\n\r\n"])
 def test_somebody_else_who_connects_is_not_taken_for_a_rank(in_ranks, monkeypatch, shown):
     place = module._place

@@ -120,7 +120,14 @@ def _connect(group: Communicator, patience: float) -> dict[int, socket.socket]:
                     "be able to reach each other at all ports, as for gloo."
                 ) from error
         while len(connections) < group.size - 1:
-            connection, _ = server.accept()
+            try:
+                connection, _ = server.accept()
+            except TimeoutError as error:
+                missing = sorted(set(range(group.rank + 1, group.size)) - connections.keys())
+                raise GroupError(
+                    f"rank {group.rank} has waited {patience:.0f} s for rank {missing[0]} to connect: hosts must be "
+                    "able to reach each other at all ports, as for gloo."
+                ) from error
             who = _who(connection, token, patience)
             if who is None or who in connections or not group.rank < who < group.size:
                 connection.close()
