@@ -95,14 +95,14 @@ def test_a_rank_that_does_not_connect_is_told_in_one_line(in_ranks):
 
 @pytest.mark.parametrize("shown", [b"", b"x" * (module.TOKEN + 4), b"GET / HTTP/1.1\r\n\r\n"])
 def test_somebody_else_who_connects_is_not_taken_for_a_rank(in_ranks, monkeypatch, shown):
-    place = module._place
+    endpoint = module._endpoint
 
     def knocked(own, server):
         with socket.create_connection(server.getsockname()[:2]) as stranger:
             stranger.sendall(shown)
-        return place(own, server)
+        return endpoint(own, server)
 
-    monkeypatch.setattr(module, "_place", knocked)
+    monkeypatch.setattr(module, "_endpoint", knocked)
     for parts in in_ranks(2, exchanged):
         assert np.array_equal(parts[0], message(0, 3))
         assert np.array_equal(parts[1], message(1, 3))

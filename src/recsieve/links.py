@@ -108,9 +108,9 @@ def _connect(group: Communicator, patience: float) -> dict[int, socket.socket]:
     with socket.create_server((own, 0), family=family, backlog=group.size) as server:
         server.settimeout(patience)
         token = group.broadcast_bytes(secrets.token_bytes(TOKEN))
-        places = [part.tobytes().decode() for part in group.all_gather_arrays(_place(own, server))]
+        endpoints = [part.tobytes().decode() for part in group.all_gather_arrays(_endpoint(own, server))]
         for rank in range(group.rank):
-            address, port = places[rank].rsplit(" ", 1)
+            address, port = endpoints[rank].rsplit(" ", 1)
             try:
                 connections[rank] = socket.create_connection((address, int(port)), patience)
                 connections[rank].sendall(token + group.rank.to_bytes(4, "little"))
@@ -139,7 +139,7 @@ def _connect(group: Communicator, patience: float) -> dict[int, socket.socket]:
     return connections
 
 
-def _place(own: str, server: socket.socket) -> NDArray[np.uint8]:
+def _endpoint(own: str, server: socket.socket) -> NDArray[np.uint8]:
     return np.frombuffer(f"{own} {server.getsockname()[1]}".encode(), np.uint8)
 
 

@@ -29,8 +29,8 @@ class Needed(NamedTuple):
     rows: NDArray[np.integer]
 
 
-class Share(NamedTuple):
-    """Which of the needed rows of some tables each rank owns, and which rows that this rank owns each rank needs."""
+class Lookup(NamedTuple):
+    """The rows that a step looks up in some tables: who owns those needed here, and who needs those owned here."""
 
     tables: Sequence[Tensor]
     rows: NDArray[np.int32]  # that are needed here, each once, by their owner
@@ -49,9 +49,9 @@ class ItemRows:
 
     def __init__(self, optimizer: LazyAdam, rank: int, n_ranks: int) -> None:
         self._optimizer, self._rank, self._n_ranks = optimizer, rank, n_ranks
-        self._coming: Iterator[list[Share]] = iter(())
-        self._shares: list[Share] = []  # of the present step
-        self._rooms: dict[str, Floats] = {}
+        self._coming: Iterator[list[Lookup]] = iter(())
+        self._lookups: list[Lookup] = []  # of the present step
+        self._buffers: dict[str, Floats] = {}
 
     def owned(self, n_rows: int, rank: int) -> slice:
         """The rows of a table that a rank owns: every n-th, since rows are often numbered by popularity."""
@@ -76,40 +76,40 @@ class ItemRows:
         asked[self._rank] = sent[self._rank]
         links.start_exchange(*({rank: part[rank] for rank in self._others} for part in (sent, asked)))()
         pieces = [[asked[rank][place] for place in _slices(counts[rank, :, self._rank])] for rank in ranks]
-        shares = [
-            Share(
+        lookups = [
+            Lookup(
                 need.tables, rows[k], inverses[k], of_owner[k],
                 np.concatenate([pieces[rank][k] for rank in ranks]), _slices(counts[:, k, self._rank]),
             )
             for k, need in enumerate(needed)
         ]  # fmt: skip
-        self._coming = iter([shares[first : first + n_kinds] for first in range(0, len(shares), n_kinds)])
+        self._coming = iter([lookups[first : first + n_kinds] for first in range(0, len(lookups), n_kinds)])
 
     def unique(self, table: Tensor) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The distinct rows that the present step looks up, in the order that their gradients must have, and the
         position of each row among them.
         """
-        share = next(share for share in self._shares if any(table is of for of in share.tables))
-        return share.rows, share.inverse
+        lookup = next(lookup for lookup in self._lookups if any(table is of for of in lookup.tables))
+        return lookup.rows, lookup.inverse
 
     def fetch(self, links: Links, meanwhile: Callable[[], None]) -> None:
         """Bring the rows that the next step needs up to date, here and on their owners."""
-        self._shares = next(self._coming)
-        sent = self._parts("sent", {rank: self._lent(rank) for rank in self._others})
-        received = self._parts("received", {rank: self._borrowed(rank) for rank in self._others})
+        self._lookups = next(self._coming)
+        sent = self._parts("sent", {rank: self._size(self._asked_by(rank)) for rank in self._others})
+        received = self._parts("received", {rank: self._size(self._owned_by(rank)) for rank in self._others})
         for rank, part in sent.items():
-            for share, table, place, values in self._tables_in(part, [share.of_asker[rank] for share in self._shares]):
-                self._optimizer.rows_of(table).lend(table.detach().numpy(), share.asked[place], values)
+            for lookup, table, place, values in self._tables_in(part, self._asked_by(rank)):
+                self._optimizer.rows_of(table).lend(table.detach().numpy(), lookup.asked[place], values)
         receive = links.start_exchange(sent, received)
-        for share in self._shares:
-            for table in share.tables:
-                own = share.rows[share.of_owner[self._rank]]
+        for lookup in self._lookups:
+            for table in lookup.tables:
+                own = lookup.rows[lookup.of_owner[self._rank]]
                 self._optimizer.rows_of(table).catch_up(table.detach().numpy(), own)
         meanwhile()
         receive()
         for rank, part in received.items():
-            for share, table, place, values in self._tables_in(part, [share.of_owner[rank] for share in self._shares]):
-                self._optimizer.rows_of(table).borrow(table.detach().numpy(), share.rows[place], values)
+            for lookup, table, place, values in self._tables_in(part, self._owned_by(rank)):
+                self._optimizer.rows_of(table).borrow(table.detach().numpy(), lookup.rows[place], values)
 
     def step(
         self,
@@ -124,58 +124,64 @@ class ItemRows:
         Dense gradients go to all ranks with it, and their sum is returned.
         """
         n_dense, ranks = len(dense), range(self._n_ranks)
-        sent = self._parts("sent", {rank: n_dense + self._borrowed(rank) for rank in self._others})
-        received = self._parts("received", {rank: n_dense + self._lent(rank) for rank in ranks})
+        sent = self._parts("sent", {rank: n_dense + self._size(self._owned_by(rank)) for rank in self._others})
+        received = self._parts("received", {rank: n_dense + self._size(self._asked_by(rank)) for rank in ranks})
         for rank in ranks:
             part = received[rank] if rank == self._rank else sent[rank]
             part[:n_dense] = dense
-            places = [share.of_owner[rank] for share in self._shares]
-            for _, table, place, values in self._tables_in(part[n_dense:], places):
+            for _, table, place, values in self._tables_in(part[n_dense:], self._owned_by(rank)):
                 values[:] = gradients[table][place]
         receive = links.start_exchange(sent, {rank: received[rank] for rank in self._others})
         meanwhile()
         receive()
-        together = self._rooms["received"]
+        together = self._buffers["received"]
         begins = n_dense + np.cumsum([0, *map(len, received.values())])[:-1]
-        for share in self._shares:
-            firsts, lengths = np.array([(place.start, place.stop - place.start) for place in share.of_asker]).T
-            for table in share.tables:
+        for lookup in self._lookups:
+            firsts, lengths = np.array([(place.start, place.stop - place.start) for place in lookup.of_asker]).T
+            for table in lookup.tables:
                 parts = np.stack([firsts, begins, lengths], axis=1)
                 adam = self._optimizer.rows_of(table)
-                adam.step_sums(table.detach().numpy(), share.asked, together, parts, learning_rate)
+                adam.step_sums(table.detach().numpy(), lookup.asked, together, parts, learning_rate)
                 begins = begins + lengths * table.shape[1]
         return np.sum([part[:n_dense] for part in received.values()], axis=0)
 
-    def _tables_in(self, part: Floats, places: Sequence[slice]) -> Iterator[tuple[Share, Tensor, slice, Floats]]:
-        """Each table, which of the rows of its share a message is about, and where their numbers are in it."""
+    def _tables_in(self, part: Floats, places: Sequence[slice]) -> Iterator[tuple[Lookup, Tensor, slice, Floats]]:
+        """Each table, which of the rows of its lookup a message is about, and where their numbers are in it."""
         at = 0
-        for share, place in zip(self._shares, places, strict=True):
+        for lookup, place in zip(self._lookups, places, strict=True):
             n_rows = place.stop - place.start
-            for table in share.tables:
+            for table in lookup.tables:
                 values = part[at : at + n_rows * table.shape[1]].reshape(n_rows, table.shape[1])
-                yield share, table, place, values
+                yield lookup, table, place, values
                 at += values.size
 
     @property
     def _others(self) -> list[int]:
         return [rank for rank in range(self._n_ranks) if rank != self._rank]
 
-    def _lent(self, rank: int) -> int:
-        """How many numbers of this rank's rows another one needs."""
-        return sum((share.of_asker[rank].stop - share.of_asker[rank].start) * share.width for share in self._shares)
+    def _asked_by(self, rank: int) -> list[slice]:
+        """Which of the rows that are owned here a rank needs, for each lookup."""
+        return [lookup.of_asker[rank] for lookup in self._lookups]
 
-    def _borrowed(self, rank: int) -> int:
-        return sum((share.of_owner[rank].stop - share.of_owner[rank].start) * share.width for share in self._shares)
+    def _owned_by(self, rank: int) -> list[slice]:
+        """Which of the rows that are needed here a rank owns, for each lookup."""
+        return [lookup.of_owner[rank] for lookup in self._lookups]
+
+    def _size(self, places: Sequence[slice]) -> int:
+        """How many numbers some rows of each lookup have in all of its tables."""
+        return sum(
+            (place.stop - place.start) * lookup.width for place, lookup in zip(places, self._lookups, strict=True)
+        )
 
     def _parts(self, name: str, lengths: Mapping[int, int]) -> dict[int, Floats]:
-        room, places = self._room(name, sum(lengths.values())), _slices(list(lengths.values()))
-        return {rank: room[place] for rank, place in zip(lengths, places, strict=True)}
+        buffer, places = self._buffer(name, sum(lengths.values())), _slices(list(lengths.values()))
+        return {rank: buffer[place] for rank, place in zip(lengths, places, strict=True)}
 
-    def _room(self, name: str, n: int) -> Floats:
+    def _buffer(self, name: str, n: int) -> Floats:
         """Where to put this many numbers: the same place each time, since new memory is slow to write."""
-        if name not in self._rooms or len(self._rooms[name]) < n:
-            self._rooms[name] = np.empty(n + n // 4, np.float32)
-        return self._rooms[name][:n]
+        if name not in self._buffers or len(self._buffers[name]) < n:
+            self._buffers[name] = np.empty(n + n // 4, np.float32)
+        return self._buffers[name][:n]
 
 
 @njit(cache=True, nogil=True)
