@@ -1,6 +1,7 @@
 """Real processes: few tests, because each takes seconds to start them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -39,9 +40,7 @@ def test_a_run_that_fails_is_named_with_its_reason(split, tiny, tmp_path):
 
 
 def test_ctrl_c_leaves_whole_files_and_the_same_command_goes_on(tmp_path):
-    rng = np.random.default_rng(0)
-    users, items = (rng.random((120, 80)) < 0.3).nonzero()
-    pl.DataFrame({"user": users, "item": items}).write_csv(tmp_path / "log.csv")
+    write_log(tmp_path / "log.csv")
     options = ["--seeds", "2", "--epochs", "40", "--patience", "40", "--workers", "1"]
     options += ["--strategies", "reweighted", "--plain-models", ""]
     out = tmp_path / "out"
@@ -59,3 +58,24 @@ def test_ctrl_c_leaves_whole_files_and_the_same_command_goes_on(tmp_path):
     assert len(json.loads(answer.stdout)["rows"]) == 3  # plain CE, R-CE, and its popularity control
     assert len(list(out.glob("runs/*/manifest.json"))) == 6
     assert all(path.stat().st_mtime_ns == when for path, when in done.items())
+
+
+def test_ctrl_c_in_a_terminal_while_the_processes_start_shows_no_traceback(tmp_path):
+    write_log(tmp_path / "log.csv")
+    words = [sys.executable, "-m", "recsieve", "compare", str(tmp_path / "log.csv"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    said = process.stderr.readline()  # how many runs there are; now the processes import torch
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of them
+    said += process.stderr.read()
+    assert process.wait(60) == 130
+    assert "stopped; all files are intact" in said
+    assert "Traceback" not in said
+
+
+def write_log(path):
+    rng = np.random.default_rng(0)
+    users, items = (rng.random((120, 80)) < 0.3).nonzero()
+    pl.DataFrame({"user": users, "item": items}).write_csv(path)

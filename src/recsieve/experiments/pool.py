@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -157,13 +158,27 @@ def _in_processes(tasks: Sequence[tuple[Task, Advanced]], workers: int, progress
     context = get_context("spawn")  # a fork of a process with threads may hang
     messages, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, _prepare, (messages, stop)) as pool:
-        futures = {pool.submit(_run, task, begun): task for task, begun in tasks}
         try:
+            with _interrupts_held():
+                futures = {pool.submit(_run, task, begun): task for task, begun in tasks}
             _follow(futures, messages, progress)
         except BaseException:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait; a process that is started meanwhile never sees it, not even while it still imports torch."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _follow(futures: dict[Future[Advanced], Task], messages: Any, progress: Progress) -> None:
