@@ -54,6 +54,17 @@ def test_a_number_and_its_unit_stay_on_one_line(on_terminal, width):
     assert not any(line.startswith("%") or line.endswith("±") for line in lines)
 
 
+def test_ids_in_a_table_are_shown_as_they_are_and_command_no_terminal(on_terminal):
+    console = on_terminal(80)
+    ids = ["film [dvd]", "[/x]", ":smile:", "long-" * 30, "\x1b[31mred"]
+    show(rows_table(["[item]", "score"], [[one, 0.5] for one in ids], title="test of runs/[a]"))
+    shown = console.file.getvalue()
+    cells = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert "".join(cells) == "".join(ids).replace("\x1b", r"\x1b")
+    assert "[item]" in shown
+    assert "runs/[a]" in shown
+
+
 def test_on_a_pipe_a_sentence_is_a_line_and_a_table_is_not_folded(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     say(SENTENCE, bullet=True)

@@ -10,10 +10,13 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from recsieve.display import metric_rows
 
 PIPE = 160  # columns without a terminal: files and CI logs have room, and wrapped cells are hard to search
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def output() -> Console:
@@ -59,20 +62,26 @@ def say_command(words: Sequence[str]) -> None:
 def metrics_table(metrics: Mapping[str, float | None], title: str) -> Table:
     """Metrics as rows and list lengths as columns, from names such as "recall@20"."""
     header, rows = metric_rows(metrics)
-    table = Table(*header, title=title)
+    table = Table(*header, title=Text(title))
     for name, *values in rows:
         table.add_row(name, *map(number, values))
     return table
 
 
 def rows_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> Table:
-    """Rows of text and numbers, with numbers aligned right."""
-    table = Table(title=title)
+    """Rows of text and numbers, with numbers aligned right; ids and names in it are text, never markup."""
+    table = Table(title=None if title is None else Text(title))
     for place, name in enumerate(header):
-        table.add_column(name, justify="right" if rows and numeric(rows[-1][place]) else "left")
+        right = bool(rows) and numeric(rows[-1][place])
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")  # a long id is not cut off
     for row in rows:
-        table.add_row(*(value if isinstance(value, str) else number(value) for value in row))
+        table.add_row(*(_cell(value if isinstance(value, str) else number(value)) for value in row))
     return table
+
+
+def _cell(text: str) -> Text:
+    """Text in which what would command a terminal is written out."""
+    return Text(_CONTROL.sub(lambda one: one[0].encode("unicode_escape").decode(), text))
 
 
 def numeric(cell: Any) -> bool:
