@@ -5,6 +5,7 @@ import pytest
 
 from recsieve.data.proposal import propose
 from recsieve.data.reading.formats import read_interactions
+from recsieve.errors import DataError
 
 N = 20
 
@@ -72,3 +73,11 @@ def test_columns_are_described_by_what_they_hold():
     assert found["item"] == ("integers", 2, ["1", "2"], "item")
     assert found["tags"] == ("lists or objects", None, [], "")
     assert found["ok"] == ("true or false", 1, ["true"], "")
+
+
+@pytest.mark.parametrize("line", ["u2,i1", "u2,i1,4,5"])
+def test_a_ragged_line_is_named_here_too(tmp_path, line):
+    path = tmp_path / "log.csv"
+    path.write_text(f"user,item,rating\n{line}\n")
+    with pytest.raises(DataError, match=r"line 2 of .* has \d cells where 3 are expected"):
+        propose(path)

@@ -12,11 +12,11 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from recsieve.data.labelling import is_zero_or_one, marked
-from recsieve.data.reading.columns import guess_item, guess_time, guess_user
+from recsieve.data.reading.columns import guess_item, guess_time, guess_user, refuse_ragged
 from recsieve.data.reading.delimited import comma_numbers, typed
 from recsieve.data.reading.file_format import AS_FOUND, Format
 from recsieve.data.reading.tables import Source, open_table, readable
-from recsieve.errors import RecsieveError
+from recsieve.errors import DataError, RecsieveError
 
 SAMPLE = 100_000  # rows that are looked at
 _EXAMPLES = 3
@@ -103,8 +103,12 @@ def propose(source: Source, form: Format = AS_FOUND, **given: str | None) -> Pro
 
 def _sample(source: Source, form: Format, asked: list[str]) -> pl.DataFrame:
     table = open_table(source, form, asked)
-    with readable(table.name):
-        rows = table.rows.head(SAMPLE).collect()
+    try:
+        with readable(table.name):
+            rows = table.rows.head(SAMPLE).collect()
+    except DataError:
+        refuse_ragged(table)
+        raise
     return rows.with_columns(_as_numbers(column) for column in rows) if table.text_files else rows
 
 

@@ -194,13 +194,13 @@ def _collect(table: Table, wanted: list[pl.Expr]) -> pl.DataFrame:
             empty = pl.coalesce(pl.all()).is_null().alias(_EMPTY)
             frame = table.rows.select(*wanted, pl.last().is_null().alias(_CUT_SHORT), empty).collect()
     except DataError:
-        _refuse_ragged(table)
+        refuse_ragged(table)
         raise
     if frame[_EMPTY].any():
         frame = frame.filter(~pl.col(_EMPTY))
         _tell_empty(table)
     if frame[_CUT_SHORT].any():
-        _refuse_ragged(table)
+        refuse_ragged(table)
     return frame.drop(_CUT_SHORT, _EMPTY)
 
 
@@ -212,7 +212,8 @@ def _tell_empty(table: Table) -> None:
         logger.warning("%s rows of %s contain only separators and were left out", f"{count:,}", table.name)
 
 
-def _refuse_ragged(table: Table) -> None:
+def refuse_ragged(table: Table) -> None:
+    """Raise an error that names the first line of a text file with a wrong number of cells, if there is one."""
     for file in table.text_files:
         with readable(table.name):
             file.refuse_ragged()
