@@ -151,6 +151,15 @@ def test_describe_proposes_a_command_that_runs(recsieve, tmp_path):
     assert "next:" in recsieve("describe", path).out
 
 
+def test_describe_shows_the_columns_of_a_log_that_it_does_not_recognise(recsieve, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("Kunde,Artikel\nAnn,Tee\n", encoding="utf-8")
+    answer = recsieve("describe", path)
+    assert answer.code == 2
+    assert "give --user" in answer.err
+    assert all(word in answer.out for word in ("Kunde", "Artikel", "Ann", "Tee"))
+
+
 def test_a_database_is_asked_by_a_query(recsieve, tmp_path):
     with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as database:
         database.execute("CREATE TABLE orders (customer, product, stars)")

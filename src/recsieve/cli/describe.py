@@ -38,6 +38,8 @@ def describe(
     roles = {name: columns.get(name) for name in ("user", "item", "time", "positive", "false_positive")}
     log = find_parts(data)["train"]
     proposal = propose(log, form, **roles)
+    if not as_json:
+        _show_columns(proposal)  # before the log is read: they help to name what is not recognised
     named: Columns = columns | {name: proposal.options[name] for name in ("user", "item") if name in proposal.options}
     facts = statistics(keep_k_core(read_interactions(log, **named), k_core))
     words = _command(data, columns | proposal.options, k_core)
@@ -52,11 +54,16 @@ def describe(
     say_command(words)
 
 
-def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
-    from recsieve.reporting.tables import rows_table, say, show
+def _show_columns(proposal: "Proposal") -> None:
+    from recsieve.reporting.tables import rows_table, show
 
     rows = [(c.name, c.holds, c.distinct, ", ".join(c.examples), c.role) for c in proposal.columns]
     show(rows_table(("column", "type", "distinct", "examples", "used as"), rows, "columns (first rows)"))
+
+
+def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
+    from recsieve.reporting.tables import rows_table, say, show
+
     show(rows_table(("", str(data)), [(name.replace("_", " "), _shown(name, value)) for name, value in facts.items()]))
     say(*proposal.reasons, bullet=True)
 
