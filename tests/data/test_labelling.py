@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from recsieve.data.interactions import CLEAN, NOISY, UNLABELLED
-from recsieve.data.labelling import false_positive_flags
+from recsieve.data.labelling import false_positive_flags, marked
 from recsieve.errors import DataError
 
 FRAME = pl.DataFrame(
@@ -63,3 +63,9 @@ def test_a_rule_that_marks_nothing_is_warned_about(caplog):
         flags = false_positive_flags(pl.DataFrame({"rating": [4, 5]}), "rating < 3")
     assert flags.tolist() == [CLEAN, CLEAN]
     assert "marks none of 2" in caplog.text
+
+
+def test_a_rule_over_numbers_with_a_word_among_them_names_the_word():
+    frame = pl.DataFrame({"rating": ["5", None, " 3 ", "good"]})
+    with pytest.raises(DataError, match="rating is String, with 'good' among its numbers"):
+        marked(frame, "rating < 3")

@@ -95,8 +95,17 @@ def _evaluate_with_booleans(
         return asked.with_columns(yes_or_no).select(expression.alias("marks"))
     except pl.exceptions.PolarsError:
         reason = str(error).splitlines()[0]
-        kinds = ", ".join(f"{name} is {dtype}" for name, dtype in asked.schema.items())
+        kinds = ", ".join(f"{column.name} is {column.dtype}{_no_number(column)}" for column in asked)
         raise DataError(f"the rule '{rule}' does not fit the columns ({kinds}): {reason}.") from error
+
+
+def _no_number(column: pl.Series) -> str:
+    """Where a column of text is nearly one of numbers, what in it is none."""
+    if column.dtype != pl.String:
+        return ""
+    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    others = column.filter(numbers.is_null() & column.is_not_null())
+    return f", with '{others[0]}' among its numbers" if 0 < len(others) < len(column.drop_nulls()) else ""
 
 
 def _as_boolean(answer: pl.Series, rule: str, group: Communicator) -> pl.Series:
