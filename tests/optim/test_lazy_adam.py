@@ -215,6 +215,14 @@ def test_reading_without_watching_is_an_error_and_not_a_wrong_result():
         train(model, LazyAdam(model.parameters()), batches(2))
 
 
+def test_a_schedule_of_betas_is_an_error_and_not_a_wrong_result():
+    model, _ = twins()
+    optimizer = LazyAdam(model.parameters()).watch(model)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=10)
+    with pytest.raises(ConfigError, match="cycle_momentum=False"):
+        train(model, optimizer, batches(3), schedule)
+
+
 def test_rows_may_be_brought_up_to_date_by_hand():
     sparse, dense = twins()
     lazy, plain = LazyAdam(sparse.parameters()), torch.optim.Adam(dense.parameters())

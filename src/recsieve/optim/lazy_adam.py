@@ -134,6 +134,11 @@ class LazyAdam(torch.optim.Optimizer):
                 "before training, or optimizer.catch_up(table, rows) before each read."
             )
         adam = self.rows_of(table)
+        if (tuple(group["betas"]), group["eps"]) != (adam.timeline.betas, adam.eps):
+            raise ConfigError(
+                "betas or eps have changed since the first step, and missed steps would be made with the wrong ones: "
+                "leave them as they are, e.g. by cycle_momentum=False in OneCycleLR."
+            )
         unique, inverse = adam.unique(_row_numbers(rows))
         sums = adam_rows.sums_by_index(gradients.contiguous().numpy(), inverse, len(unique))
         adam.catch_up(table.detach().numpy(), unique)
