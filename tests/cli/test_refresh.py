@@ -43,7 +43,7 @@ def test_a_refreshing_that_was_stopped_begins_anew_and_a_finished_run_is_left_al
     whole = (bought / "refreshed" / "model.safetensors").read_bytes()
     again = recsieve(*words)
     assert again.code == 2
-    assert "already holds a run" in again.err
+    assert "already holds a run: give another folder" in again.err
     for name in ("manifest.json", "metrics.json"):  # what is written last
         (bought / "refreshed" / name).unlink()
     assert recsieve(*words).code == 0

@@ -72,6 +72,8 @@ def _read_new(data: Path, before: Recommender, about: Mapping[str, Any], columns
 def _check_out(run: RunFolder) -> None:
     """Refuse a folder that holds something that would be damaged; a refreshing that was stopped starts again."""
     stopped = run.exists and not run.finished and "refreshed" in run.read_config().get("data", {})
+    if run.begun and not stopped:
+        raise RunError(f"{run.path} already holds a run: give another folder with --out.")
     check_out(run, resume=stopped)
 
 
