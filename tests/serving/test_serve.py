@@ -136,6 +136,16 @@ def test_what_is_wrong_is_one_line_of_json(service):
     assert service.ask("POST", "/reload", {})[0] == 403
 
 
+def test_who_sends_json_as_a_form_as_curl_does_is_told_the_header(service):
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    status, found, _ = service.ask("POST", "/recommend", {"users": ["u1"]}, headers=form)
+    assert (status, found["error"]) == (
+        422,
+        "the request is sent as application/x-www-form-urlencoded: send JSON, with the header Content-Type: "
+        "application/json.",
+    )
+
+
 def test_who_takes_explain_for_a_switch_is_told_to_give_a_number(service):
     status, found, _ = service.ask("POST", "/recommend", {"users": ["u1"], "explain": True})
     assert (status, found["error"]) == (

@@ -151,6 +151,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Answer:
         first = error.errors()[0]
+        if isinstance(error.body, bytes):
+            sent = request.headers.get("content-type", "an unknown type")
+            advice = "send JSON, with the header Content-Type: application/json"
+            return Answer({"error": f"the request is sent as {sent}: {advice}."}, 422)
         if first["type"] == "json_invalid":
             return Answer({"error": f"the request is not JSON: see character {first['loc'][1]}."}, 422)
         if first["type"] == "extra_forbidden":
