@@ -216,4 +216,8 @@ def test_a_command_that_cannot_be_answered_is_one_line(recsieve, run, tmp_path):
     answer = recsieve("recommend", run, "--profiles", tmp_path / "wrong.csv")
     assert answer.code == 2
     assert "no column that looks like the item" in answer.err
+    (tmp_path / "users.csv").write_text("user\nu1\n")
+    answer = recsieve("recommend", run, "--user", "u1", "--allow", tmp_path / "users.csv")
+    assert answer.code == 2
+    assert "no column that looks like the item (user)" in answer.err
     assert recsieve("recommend", run, "--explain", 2, "--out", tmp_path / "folder").code == 2

@@ -49,7 +49,7 @@ class ItemLists:
         with readable(table.name):
             columns = table.rows.collect_schema().names()
             user, item = guess_user(columns), guess_item(columns)
-            if item is None:
+            if item in (None, user):  # the only column may be that of users
                 raise DataError(
                     f"{table.name} has no column that looks like the item ({', '.join(columns)}): name one 'item'."
                 )
