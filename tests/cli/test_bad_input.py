@@ -270,6 +270,14 @@ def test_a_damaged_run_is_one_line(recsieve, run_folder, tmp_path, name, content
     assert refused(recsieve("recommend", run_folder))
 
 
+def test_a_finished_run_that_is_damaged_is_not_said_to_have_nothing_left_to_do(recsieve, run_folder, log, columns):
+    resume = ("train", log, *columns, "--model", "gmf", "--epochs", 2, "--out", run_folder, "--resume")
+    assert recsieve(*resume).code == 0
+    with (run_folder / "model.safetensors").open("r+b") as file:
+        file.truncate(1000)
+    assert refused(recsieve(*resume), "model.safetensors is damaged, it has changed since it was written")
+
+
 def test_a_model_that_does_not_fit_its_configuration_is_one_line(recsieve, run_folder):
     text = (run_folder / "config.toml").read_text()
     (run_folder / "config.toml").write_text(text.replace('model = "gmf"', 'model = "neumf"'))

@@ -90,6 +90,7 @@ def train_and_save(
         if resume and group.any(group.is_first and run.finished):
             if not group.is_first:
                 return RunResult(run.path, {})
+            run.require()
             check_same(run, settings)
             metrics = run.read_metrics()
             if "diverged" in metrics:
