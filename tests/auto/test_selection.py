@@ -85,7 +85,7 @@ def test_it_is_told_what_is_being_done(split, seen_labels):
     numbers = [event.number for event in begun]
     assert numbers == sorted(numbers)
     assert numbers[-1] == begun[-1].total
-    assert begun[0].name == "looking for noise"
+    assert [event.name for event in begun[:2]] == ["ease", "looking for noise"]
     assert begun[-1].name == "offsets, blends and the final fit"
 
 
@@ -129,6 +129,31 @@ def test_an_interrupted_search_chooses_the_best_so_far(split, seen_labels, caplo
     recommender = Recommender(**QUICK).fit(split, progress=stop)
     assert {one.candidate.specs[0].model for one in recommender.choice.candidates} == {"ease"}
     assert "the best model so far" in caplog.text
+
+
+def test_a_search_that_is_stopped_while_it_looks_for_noise_has_a_plain_model(split, seen_labels, caplog):
+    def stop(event):
+        if isinstance(event, Began) and event.name == "looking for noise":
+            raise KeyboardInterrupt
+
+    recommender = Recommender(**QUICK).fit(split, progress=stop)
+    choice = recommender.choice
+    assert [one.name for one in choice.candidates] == [choice.chosen.name]
+    assert choice.chosen.candidate.plain
+    assert "stopped before P" in choice.evidence
+    assert "the best model so far" in caplog.text
+    assert recommender.recommend(k=5).height > 0
+
+
+def test_that_a_model_is_fitted_before_noise_is_looked_for_does_not_change_how_it_is_judged(split, seen_labels):
+    first, second = (
+        Recommender(**QUICK | {"candidates": order}).select(split).choice
+        for order in (["ease", "ials", "gmf"], ["ials", "ease", "gmf"])
+    )
+    both = {one.name for one in first.candidates} & {one.name for one in second.candidates}
+    scores = [{one.name: one.score for one in choice.candidates if one.name in both} for choice in (first, second)]
+    assert scores[0] == scores[1]
+    assert any(one.candidate.plain for one in first.candidates if one.name in both)
 
 
 def test_what_was_chosen_is_fitted_without_the_test_and_on_the_whole_log(split, seen_labels):

@@ -11,7 +11,7 @@ def rated(name, **changed):
     return {"name": name, "score": 0.3, "candidate": candidate | {"c": changed.get("c", 0.0)}}
 
 
-def lines(*others, planned=1):
+def lines(*others, planned=1, labels=0):
     plain = rated("ease")
     told = {
         "tried": 1,
@@ -20,6 +20,7 @@ def lines(*others, planned=1):
         "criterion": "NDCG@20",
         "popularity": None,
         "evidence": "none.",
+        "labels": labels,
     }
     return choice_lines(
         told | {"chosen": plain, "plain": plain, "without_denoising": None, "candidates": [plain, *others]}
@@ -28,6 +29,11 @@ def lines(*others, planned=1):
 
 def test_it_is_said_that_no_denoising_was_tried():
     assert any(line.startswith("Denoising: none was tried") for line in lines(rated("ials", model="ials")))
+
+
+def test_a_rule_is_advised_only_where_there_is_none():
+    assert any("--false-positive" in line for line in lines())
+    assert not any("--false-positive" in line for line in lines(labels=500))
 
 
 @pytest.mark.parametrize("changed", [{"weighted": True}, {"denoiser": "truncated"}, {"c": 0.5}])

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -23,7 +24,7 @@ from recsieve.auto.candidates import Candidate, Spec
 from recsieve.auto.choice import Choice, RatedCandidate, best_plain, pick, rate, rate_one, score_of
 from recsieve.auto.data import Stage, Trust, stage_data, trust_of
 from recsieve.auto.noise import NoiseEstimate, estimate_noise, logit_tensors, noise_seconds, visible
-from recsieve.auto.plan import SEARCH_SHARE, Plan, cost
+from recsieve.auto.plan import SEARCH_SHARE, Plan, Planned, cost
 from recsieve.auto.scoring import CandidateScorer, Values, log_popularity, truth_of
 from recsieve.data.interactions import UNLABELLED, Interactions
 from recsieve.data.splitting import Split
@@ -40,6 +41,10 @@ log = logging.getLogger(__name__)
 MOST_DENOISED = 4  # models that are fitted again with noise weights: the two best, each in at most two ways
 NOISE_SHARE = 0.4  # of the budget that looking for noise may take
 SHORTLIST = 3  # models that get offsets and are blended
+STOPPED = (
+    "the search was stopped before P, the probability of noise, was estimated from the labels, so every validation "
+    "interaction without a label counts in full."
+)
 
 
 class Begin(Protocol):
@@ -48,6 +53,7 @@ class Begin(Protocol):
     def __call__(self, name: str, last: bool = False) -> None: ...
 
 
+Ranked = tuple[Spec, NDArray[np.int32], float]  # a fitted model, the list of each user, and for how many epochs
 # On a training part, with early stopping on validation: the model, and for how many epochs it was fitted.
 Fit = Callable[[Spec, Split], tuple[Scorer, float]]
 Refit = Callable[[Spec, Interactions, float, Stage], Scorer]  # for so many epochs
@@ -99,11 +105,18 @@ class Search:
         """Follow the plan as far as time allows, and choose. Ctrl-C ends the search with the best so far."""
         denoised = MOST_DENOISED if self._split.train.has_flags else 0
         begin = self._announcer(len(plan.fits) + 1 + self._split.train.has_flags + denoised)
-        noise, evidence = self._look_for_noise(begin, plan)
+        fits = iter(plan.fits)
+        noise, evidence, first = None, STOPPED, None
+        with self._interruptible():
+            first = self._try_the_first(fits, begin)
+            noise, evidence = self._look_for_noise(begin, plan)
         trust = None if noise is None else trust_of(self._split, noise)
         candidate_scorer = self._candidate_scorer(noise)
+        if first is not None:  # it was judged without what is now known of noise
+            self._best.clear()
+            self._judge(*first, candidate_scorer)
         with self._interruptible():
-            for planned in plan.fits:
+            for planned in fits:
                 affordable = self._is_kept(planned.spec) or self._affords(planned.seconds, plan, SEARCH_SHARE)
                 if self._values and not affordable:
                     continue
@@ -161,7 +174,17 @@ class Search:
             log.warning("stopped: the best model so far is chosen and fitted.")
             self._stopped = True
 
-    def _try(self, spec: Spec, candidate_scorer: CandidateScorer, trust: Trust | None) -> None:
+    def _try_the_first(self, fits: Iterator[Planned], begin: Begin) -> Ranked | None:
+        """Fit the first planned model, so that there is one if the search is stopped while it looks for noise."""
+        candidate_scorer = self._candidate_scorer(None)
+        for planned in fits:
+            begin(planned.spec.name)
+            ranked = self._try(planned.spec, candidate_scorer, None)
+            if ranked is not None:
+                return ranked
+        return None
+
+    def _try(self, spec: Spec, candidate_scorer: CandidateScorer, trust: Trust | None) -> Ranked | None:
         """Fit and judge one model, unless that was done before; one that diverges is left out."""
         kept = self._read(spec, candidate_scorer)
         if kept is None:
@@ -169,12 +192,17 @@ class Search:
                 scorer, epochs = self._fit(spec, self._data(spec, trust))
             except DivergedError as error:
                 log.warning("%s is left out: %s", spec.name, error)
-                return
+                return None
             kept = candidate_scorer.rank(scorer), epochs
             self._write(spec, *kept)
             self._scorers[spec.slug] = scorer
-        one, of_users = Candidate((spec,)), candidate_scorer.ndcg(kept[0])
-        self._values[one.name], self._epochs[spec.slug] = (one, of_users), kept[1]
+        ranked = spec, *kept
+        self._judge(*ranked, candidate_scorer)
+        return ranked
+
+    def _judge(self, spec: Spec, lists: NDArray[np.int32], epochs: float, candidate_scorer: CandidateScorer) -> None:
+        one, of_users = Candidate((spec,)), candidate_scorer.ndcg(lists)
+        self._values[one.name], self._epochs[spec.slug] = (one, of_users), epochs
         personal = getattr(MODELS[spec.model], "personal", True)
         if personal and score_of(of_users) > self._best.get(spec.model, (-1.0,))[0]:
             self._best[spec.model] = score_of(of_users), spec
@@ -280,7 +308,7 @@ class Search:
 
         return begin
 
-    def _write(self, spec: Spec, lists: np.ndarray, epochs: float) -> None:
+    def _write(self, spec: Spec, lists: NDArray[np.int32], epochs: float) -> None:
         if self._folder is not None:
             with replacing(_lists_path(self._folder, spec)) as temporary:
                 save_file({"lists": lists}, temporary, metadata={"epochs": repr(epochs)})
@@ -288,7 +316,7 @@ class Search:
     def _is_kept(self, spec: Spec) -> bool:
         return self._folder is not None and _lists_path(self._folder, spec).exists()
 
-    def _read(self, spec: Spec, candidate_scorer: CandidateScorer) -> tuple[np.ndarray, float] | None:
+    def _read(self, spec: Spec, candidate_scorer: CandidateScorer) -> tuple[NDArray[np.int32], float] | None:
         if self._folder is None:
             return None
         try:

@@ -62,7 +62,8 @@ def choice_terms(choice: Mapping[str, Any]) -> list[str]:
 def _worth_of_denoising(choice: Mapping[str, Any]) -> str:
     chosen, without = choice["chosen"], choice["without_denoising"]
     if without is None and not any(_denoises(one["candidate"]) for one in choice["candidates"]):
-        return "Denoising: none was tried. Most of it needs labels: give a rule with --false-positive."
+        needed = "" if choice["labels"] else " Most of it needs labels: give a rule with --false-positive."
+        return f"Denoising: none was tried.{needed}"
     if without is None:
         return "Denoising: it was not convincingly better on validation data."
     gain = (chosen["score"] - without["score"]) / without["score"] if without["score"] else float("nan")
