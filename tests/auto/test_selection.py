@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,6 +58,15 @@ def test_labels_are_learnt_from_only_where_there_is_time_for_it(split, seen_labe
     assert "--budget 2m is enough" in choice.evidence
     Recommender(**in_time, budget="2m").select(split)
     assert len(seen_labels) == 1
+
+
+def test_the_time_in_which_noise_is_looked_for_counts(split, seen_labels, monkeypatch):
+    clock = iter([0.0])
+    later = SimpleNamespace(monotonic=lambda: next(clock, 100.0))  # 100 seconds after the start
+    monkeypatch.setattr(selections, "time", later)
+    choice = Recommender(**QUICK | {"trials": None, "candidates": ["ease", "ials"]}, budget="90s").select(split).choice
+    assert len(seen_labels) == 1
+    assert choice.tried == 1 < choice.planned
 
 
 def test_a_number_of_trials_is_kept_whatever_time_it_takes(split, seen_labels):
