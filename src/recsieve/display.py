@@ -54,6 +54,12 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and how many more there are: "a.csv, b.csv, 7 more"."""
+    more = [f"{len(names) - most:,} more"] if len(names) > most else []
+    return ", ".join([*names[:most], *more])
+
+
 def metric_rows(metrics: Mapping[str, float | None]) -> tuple[list[str], list[list[Any]]]:
     """A header and rows, with metrics by list length, from names such as "recall@20"."""
     names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))

@@ -151,6 +151,16 @@ def test_describe_proposes_a_command_that_runs(recsieve, tmp_path):
     assert "next:" in recsieve("describe", path).out
 
 
+def test_describe_says_which_file_became_which_part(recsieve, tmp_path):
+    for number, name in enumerate(("train.csv", "training_old.csv", "test.csv")):
+        (tmp_path / name).write_text(f"user,item\na,{number}\n", encoding="utf-8")
+    told = json.loads(recsieve("describe", tmp_path, "--json").out)
+    assert told["parts"] == {"train": ["train.csv", "training_old.csv"], "test": ["test.csv"]}
+    answer = recsieve("describe", tmp_path)
+    assert "- train: train.csv, training_old.csv." in answer.out
+    assert "- test: test.csv." in answer.out
+
+
 def test_describe_shows_the_columns_of_a_log_that_it_does_not_recognise(recsieve, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("Kunde,Artikel\nAnn,Tee\n", encoding="utf-8")

@@ -81,6 +81,27 @@ def test_a_part_may_be_several_files_or_a_folder(tmp_path):
     assert sizes(load_split(tmp_path)) == [2, 1, 1, 0]
 
 
+def test_it_is_told_which_files_make_a_part_and_which_are_in_none(tmp_path, caplog):
+    text = "user,item\n1,{}\n"
+    parts = {"train__csv": text.format(1), "valid__csv": text.format(2), "test__csv": text.format(3)}
+    write(tmp_path, **parts, README__md="about", conversion__json="{}")
+    load_split(tmp_path)
+    assert caplog.text == ""
+    write(tmp_path, training_old__csv=text.format(4), notes__csv="note\nhello\n")
+    (tmp_path / "world").mkdir()
+    load_split(tmp_path)
+    assert "the part 'train' is made of train.csv, training_old.csv." in caplog.text
+    assert "not in the name: notes.csv." in caplog.text
+
+
+def test_a_folder_or_json_beside_its_like_is_said_to_be_in_no_part(tmp_path, caplog):
+    for name in ("train", "test", "extra"):
+        (tmp_path / name).mkdir()
+        pl.DataFrame({"user": range(9), "item": [name] * 9}).write_ndjson(tmp_path / name / "0.json")
+    load_split(tmp_path)
+    assert "not in the name: extra." in caplog.text
+
+
 def test_a_rule_takes_noise_out_of_the_test_only(tmp_path):
     text = "user,item,rating\n1,{0}1,5\n1,{0}2,1\n"
     write(tmp_path, train__csv=text.format(1), valid__csv=text.format(2), test__csv=text.format(3))

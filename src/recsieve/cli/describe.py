@@ -28,7 +28,7 @@ def describe(
     For a split, the numbers are those of the training part.
     """
     from recsieve.data.filtering import k_core as keep_k_core
-    from recsieve.data.loading import find_parts
+    from recsieve.data.loading import find_parts, part_names
     from recsieve.data.proposal import propose
     from recsieve.data.reading.file_format import Format
     from recsieve.data.reading.formats import read_interactions
@@ -36,7 +36,8 @@ def describe(
 
     form = Format(**{name: columns.get(name) for name in ("header", "encoding", "query")})
     roles = {name: columns.get(name) for name in ("user", "item", "time", "positive", "false_positive")}
-    log = find_parts(data)["train"]
+    parts = find_parts(data)
+    log, files = parts["train"], part_names(parts)
     proposal = propose(log, form, **roles)
     if not as_json:
         _show_columns(proposal)  # before the log is read: they help to name what is not recognised
@@ -45,11 +46,12 @@ def describe(
     words = _command(data, columns | proposal.options, k_core)
     if as_json:
         looked_at = [asdict(column) for column in proposal.columns]
-        typer.echo(json.dumps({**facts, "columns": looked_at, "command": " ".join(words)}, ensure_ascii=False))
+        told = {**facts, **({"parts": files} if files else {}), "columns": looked_at, "command": " ".join(words)}
+        typer.echo(json.dumps(told, ensure_ascii=False))
         return
     from recsieve.reporting.tables import say_command
 
-    _tell(data, proposal, facts)
+    _tell(data, proposal, facts, files)
     typer.echo("next:")
     say_command(words)
 
@@ -61,11 +63,13 @@ def _show_columns(proposal: "Proposal") -> None:
     show(rows_table(("column", "type", "distinct", "examples", "used as"), rows, "columns (first rows)"))
 
 
-def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any]) -> None:
+def _tell(data: Path, proposal: "Proposal", facts: Mapping[str, Any], files: Mapping[str, list[str]]) -> None:
+    from recsieve.display import listed
     from recsieve.reporting.tables import rows_table, say, show
 
     show(rows_table(("", str(data)), [(name.replace("_", " "), _shown(name, value)) for name, value in facts.items()]))
-    say(*proposal.reasons, bullet=True)
+    split = [f"{name}: {listed(found)}." for name, found in files.items()]
+    say(*split, *proposal.reasons, bullet=True)
 
 
 def _shown(name: str, value: float | None) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,10 @@ from recsieve.data.reading.tables import Source, is_data_file, readable
 from recsieve.data.repeats import Merging, merge_and_count
 from recsieve.data.sharing import renumbered
 from recsieve.data.splitting import RATIOS, Split, SplitReport, make_disjoint, numbered, split_interactions
+from recsieve.display import listed
 from recsieve.errors import ConfigError, DataError
+
+log = logging.getLogger(__name__)
 
 _MEASURED = ("train", "validation", "test")
 # What a file of the training, the validation and the test part has in its name.
@@ -72,7 +76,10 @@ def load_split(
 
 
 def find_parts(source: Source, validation: Source | None = None, test: Source | None = None) -> dict[str, Source]:
-    """The sources of the parts: those that were given, or the files of a folder by their names."""
+    """The sources of the parts: those that were given, or the files of a folder by their names.
+
+    Where it may not be what was meant, it is told which file became which part.
+    """
     if validation is None and test is None and isinstance(source, str | Path) and Path(source).is_dir():
         with readable(str(source)):
             return _find_parts_in(Path(source))
@@ -97,7 +104,38 @@ def _find_parts_in(folder: Path) -> dict[str, Source]:
         "noisy test": noisy if clean else [],
         "false positives": false,
     }
-    return {name: paths for name, paths in parts.items() if paths}
+    found = {name: paths for name, paths in parts.items() if paths}
+    for line in _unexpected(folder, found):
+        log.warning("%s", line)
+    return dict(found)  # of what a source may be, paths are one kind
+
+
+def part_names(parts: Mapping[str, Source]) -> dict[str, list[str]]:
+    """The names of the files and folders of each part; nothing if there are no parts, only a log."""
+    found = {name: paths for name, paths in parts.items() if isinstance(paths, list)}
+    return {name: [Path(path).name for path in paths] for name, paths in found.items()}
+
+
+def _unexpected(folder: Path, parts: Mapping[str, list[Path]]) -> list[str]:
+    """A sentence for each part of several files, and one about files of data that are in no part."""
+    lines = [
+        f"{folder}: the part '{name}' is made of {listed(names)}. Move away what does not belong to it."
+        for name, names in part_names(parts).items()
+        if len(names) > 1
+    ]
+    if left := _left_out(folder, {path for paths in parts.values() for path in paths}):
+        names = listed([path.name for path in left])
+        lines.append(f"{folder}: not read, because train, valid or test is not in the name: {names}.")
+    return lines
+
+
+def _left_out(folder: Path, taken: set[Path]) -> list[Path]:
+    """The files of data in no part. Folders and .json, which holds settings as often, count only beside their like."""
+    endings = {path.suffix.lower() for path in taken}
+    others = [path for path in sorted(folder.iterdir()) if path not in taken and not path.name.startswith((".", "_"))]
+    unsure = [path for path in others if path.is_dir() or path.suffix.lower() == ".json"]
+    sure = [path for path in others if path not in unsure and is_data_file(path)]
+    return sure + [path for path in unsure if path.suffix.lower() in endings]
 
 
 def _entries_named(folder: Path, words: set[str]) -> list[Path]:
