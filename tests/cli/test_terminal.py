@@ -3,6 +3,7 @@
 import io
 import logging
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from recsieve.cli import _Stderr, app
+from recsieve.cli import _end, _Stderr, app
 from recsieve.cli import progress as shown
 from recsieve.cli.progress import show_progress, training_progress
 from recsieve.progress import Advanced
@@ -144,3 +145,35 @@ def test_a_warning_goes_to_standard_error_as_it_is_now(monkeypatch):
     monkeypatch.setattr(sys, "stderr", display)  # as a progress display does while it is shown
     handler.emit(logging.LogRecord("recsieve", logging.WARNING, "", 0, "the ramp is too long", None, None))
     assert display.getvalue() == "the ramp is too long\n"
+
+
+class Screen(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_an_error_on_a_terminal_ends_lines_between_words(monkeypatch, width):
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit):
+        _end(f"error: {SENTENCE}", code=2)
+    lines = screen.getvalue().splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= width
+    assert " ".join(lines) == f"error: {SENTENCE}"
+
+
+def test_an_error_on_a_pipe_is_one_line_even_where_colour_is_forced(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    with pytest.raises(SystemExit):
+        _end(f"error: {SENTENCE}", code=2)
+    assert capsys.readouterr().err == f"error: {SENTENCE}\n"
+
+
+def test_wrapping_an_error_imports_no_torch():
+    code = "import sys, recsieve.cli, recsieve.reporting.tables\nassert not {'torch', 'polars'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

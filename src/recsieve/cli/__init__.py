@@ -128,5 +128,13 @@ def _stop(*_: object) -> None:
 
 
 def _end(message: str, code: int) -> None:
-    typer.echo(_printable(message), err=True)
+    """Say why it ends: wrapped between words in a terminal, one line elsewhere."""
+    message = _printable(message)
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        from recsieve.reporting.tables import wrapped
+
+        message = wrapped(message, Console(stderr=True).width)
+    typer.echo(message, err=True)
     sys.exit(code)

@@ -35,15 +35,17 @@ def say(*lines: str, bullet: bool = False) -> None:
     console = output()
     first, next_ones = ("- ", "  ") if bullet else ("", "")
     for line in lines:
-        if console.is_terminal:
-            together = re.sub(r"(?<=\d) (?=%)|(?<=±) (?=\d)", "\u00a0", line)  # a number and what belongs to it
-            line = textwrap.fill(
-                together, console.width, initial_indent=first, subsequent_indent=next_ones, break_long_words=False,
-                break_on_hyphens=False,
-            ).replace("\u00a0", " ")  # fmt: skip
-        else:
-            line = first + line
+        line = wrapped(line, console.width, first, next_ones) if console.is_terminal else first + line
         console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def wrapped(sentence: str, width: int, first: str = "", next_ones: str = "") -> str:
+    """A sentence in lines that end between words; a long word is not broken."""
+    together = re.sub(r"(?<=\d) (?=%)|(?<=±) (?=\d)", "\u00a0", sentence)  # a number and what belongs to it
+    return textwrap.fill(
+        together, width, initial_indent=first, subsequent_indent=next_ones, break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\u00a0", " ")  # fmt: skip
 
 
 def say_command(words: Sequence[str]) -> None:
