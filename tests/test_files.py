@@ -1,4 +1,6 @@
+import errno
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -27,3 +29,22 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path):
         temporary.mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
     assert (tmp_path / "text").read_text() == "old"
+
+
+def on_a_read_only_disk(path, *_, **__):
+    raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+
+def test_an_error_names_the_file_that_was_asked_for_not_the_temporary_one(tmp_path, monkeypatch):
+    for name in ("touch", "unlink"):
+        monkeypatch.setattr(Path, name, on_a_read_only_disk)
+    with pytest.raises(OSError, match="Read-only") as error:
+        write_text(tmp_path / "lists.csv", "a")
+    assert error.value.filename == str(tmp_path / "lists.csv")
+
+
+def test_an_error_names_the_folder_that_was_asked_for_not_the_temporary_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "mkdir", on_a_read_only_disk)
+    with pytest.raises(OSError, match="Read-only") as error, new_folder(tmp_path / "shop"):
+        pass
+    assert error.value.filename == str(tmp_path / "shop")

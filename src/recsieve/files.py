@@ -22,8 +22,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(mode)
         _write_through(temporary)  # or a power cut after the rename leaves an empty file
         os.replace(temporary, path)
+    except OSError as error:
+        if str(error.filename) == str(temporary):
+            error.filename = str(path)  # nobody knows the temporary one
+        raise
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it may be gone, or never have been: what went wrong before says more
             temporary.unlink()
 
 
@@ -34,7 +38,12 @@ def new_folder(folder: Path) -> Iterator[Path]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunError(f"'{folder}' exists and is not an empty folder: give a new folder, or remove this one first.")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+    try:
+        made = TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent)
+    except OSError as error:
+        error.filename = str(folder)
+        raise
+    with made as temporary:
         complete = Path(temporary) / "complete"
         complete.mkdir()
         yield complete

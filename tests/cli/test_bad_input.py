@@ -1,8 +1,10 @@
 """What a user can get wrong is one line on standard error and exit code 2, and nothing is damaged."""
 
+import errno
 import json
 import socket
 from datetime import timedelta
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -337,9 +339,25 @@ def test_an_option_that_does_not_exist_is_exit_code_2(recsieve, log):
     assert recsieve("train", log, "--colour", "red").code == 2
 
 
-def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log, columns, tmp_path, monkeypatch):
-    import errno
+def test_a_read_only_disk_is_named_with_the_file_that_was_asked_for(recsieve, run_folder, tmp_path, monkeypatch):
+    def refuse(path, *_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
 
+    monkeypatch.setattr(Path, "touch", refuse)
+    out = tmp_path / "lists.csv"
+    told = f"error: {out} cannot be written, because its disk is read-only: give another place, e.g. with --out.\n"
+    assert recsieve("recommend", run_folder, "--out", out).err == told
+
+
+def test_a_folder_in_a_file_is_refused_with_advice(recsieve, log, columns, run_folder):
+    inside = log / "x"
+    answer = recsieve("train", log, *columns, "--model", "popularity", "--out", inside)
+    assert refused(answer, f"{inside} is in no folder, because a part of this path is a file", "--out")
+    answer = recsieve("recommend", run_folder, "--out", log / "lists.csv")
+    assert refused(answer, f"{log} is a file, but a folder is needed there", "--out")
+
+
+def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log, columns, tmp_path, monkeypatch):
     from recsieve.storage import tensor_file
     from recsieve.training.checkpoint import load_checkpoint
 

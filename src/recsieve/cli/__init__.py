@@ -1,6 +1,5 @@
 """The command line: parse, call, print. Commands import torch only when they run, so that --help is quick."""
 
-import errno
 import logging
 import os
 import signal
@@ -15,6 +14,7 @@ from recsieve.cli.compare import compare
 from recsieve.cli.convert import convert
 from recsieve.cli.demo import demo
 from recsieve.cli.describe import describe
+from recsieve.cli.disk_errors import in_words
 from recsieve.cli.evaluate import evaluate
 from recsieve.cli.export import export
 from recsieve.cli.leaderboard import leaderboard
@@ -86,9 +86,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        advice = " Free some space; files written earlier are intact." if error.errno == errno.ENOSPC else ""
-        where = f": {error.filename}" if error.filename else ""
-        _end(f"error: {error.strerror or error}{where}.{advice}", code=2)
+        _end(f"error: {in_words(error)}", code=2)
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):
             raise
