@@ -56,6 +56,12 @@ def test_a_file_that_cannot_be_used_is_told(tmp_path, text, words):
         read_config(tmp_path / "compare.toml")
 
 
+def test_a_missing_file_is_told_as_that(tmp_path):
+    path = tmp_path / "nofile.toml"
+    with pytest.raises(ConfigError, match=r"^there is no file '.*nofile\.toml': give the path of a TOML file\.$"):
+        read_config(path)
+
+
 def test_the_file_in_the_guide_is_one_that_can_be_used():
     guide = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
     block, _ = re.findall(r"^```toml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)  # the other is a leaderboard's

@@ -208,6 +208,21 @@ def test_the_commands_give_what_python_gives(recsieve, run, ease, tmp_path):
     assert json.loads(alike.out) == json.loads(json.dumps(ease.similar_items("i3").to_dicts()))
 
 
+@pytest.mark.parametrize("option", ["--allow", "--deny", "--profiles", "--categories"])
+def test_a_list_of_items_that_is_missing_or_not_utf_8_is_not_taken_for_a_log(recsieve, run, tmp_path, option):
+    more = ("--per-category", 1) if option == "--categories" else ()
+    answer = recsieve("recommend", run, option, tmp_path / "nofile.csv", *more)
+    assert "nofile.csv': give the path of a file with a column of items." in answer.err
+    (tmp_path / "latin.csv").write_bytes("item,category\nJürgen,1\n".encode("latin-1"))
+    answer = recsieve("recommend", run, option, tmp_path / "latin.csv", *more)
+    assert answer.err.endswith(": write it in UTF-8.\n")  # there is no --encoding
+
+
+def test_a_missing_file_of_users_to_forget_is_told_as_that(ease, tmp_path):
+    with pytest.raises(DataError, match="give the path of a file with a column of users"):
+        ease.refresh(forget=tmp_path / "nofile.csv")
+
+
 def test_a_command_that_cannot_be_answered_is_one_line(recsieve, run, tmp_path):
     answer = recsieve("similar", run, "--item", "nowhere")
     assert answer.code == 2

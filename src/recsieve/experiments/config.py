@@ -62,6 +62,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file says."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file '{path}': give the path of a TOML file.") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as a TOML file: {error}.") from None
 

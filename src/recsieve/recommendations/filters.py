@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recsieve.data.interactions import CSR
 from recsieve.data.reading.columns import guess_item, guess_user
 from recsieve.data.reading.id_index import IdIndex
-from recsieve.data.reading.tables import open_table, readable
+from recsieve.data.reading.tables import LIST, open_table, readable
 from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation.ranking import Mask
 
@@ -45,8 +45,8 @@ class ItemLists:
 
     @classmethod
     def _of_table(cls, source: Any) -> ItemLists:
-        table = open_table(source)
-        with readable(table.name):
+        table = open_table(source, wanted=LIST)
+        with readable(table.name, LIST):
             columns = table.rows.collect_schema().names()
             user, item = guess_user(columns), guess_item(columns)
             if item in (None, user):  # the only column may be that of users
@@ -84,8 +84,8 @@ class Categories:
             return given
         if isinstance(given, Mapping):
             return cls({str(item): str(category) for item, category in given.items()})
-        table = open_table(given)
-        with readable(table.name):
+        table = open_table(given, wanted=LIST)
+        with readable(table.name, LIST):
             columns = table.rows.collect_schema().names()
             item = guess_item(columns)
             others = [name for name in columns if name != item]

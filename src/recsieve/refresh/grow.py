@@ -17,7 +17,7 @@ from recsieve.data.loading import load_split
 from recsieve.data.reading.columns import guess_user
 from recsieve.data.reading.id_index import IdIndex
 from recsieve.data.reading.ids import codes_in
-from recsieve.data.reading.tables import Source, open_table, readable
+from recsieve.data.reading.tables import LIST, Source, open_table, readable
 from recsieve.data.splitting import RATIOS, Split, split_interactions
 from recsieve.errors import ConfigError, DataError
 
@@ -53,8 +53,9 @@ def forgotten_ids(given: Any) -> list[str]:
     if given is None:
         return []
     if isinstance(given, Path) or hasattr(given, "columns"):
-        table = open_table(given)
-        with readable(table.name):
+        wanted = replace(LIST, path="the path of a file with a column of users")
+        table = open_table(given, wanted=wanted)
+        with readable(table.name, wanted):
             columns = table.rows.collect_schema().names()
             user = guess_user(columns) or (columns[0] if len(columns) == 1 else None)
             if user is None:

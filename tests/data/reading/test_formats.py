@@ -123,7 +123,7 @@ def test_text_that_is_not_utf_8_is_read_by_the_encoding_that_is_said(tmp_path, n
 
 def test_an_encoding_is_never_guessed(tmp_path):
     path = written(tmp_path, "user,item\nJürgen,1\n".encode("latin-1"))
-    with pytest.raises(DataError, match="name its encoding"):
+    with pytest.raises(DataError, match="name its encoding with --encoding "):
         read_interactions(path)
     with pytest.raises(DataError, match="is not text in ascii"):
         read_interactions(path, encoding="ascii")

@@ -172,7 +172,7 @@ def _first_lines(path: Path, content: bytes | None) -> list[str]:
     head = pl.scan_lines(_readable(path, content), glob=False).head(_LINES_TO_LOOK_AT).collect().to_series()
     lines = [line.strip("\r\n\ufeff") for line in head]
     if not any(line.strip() for line in lines):
-        raise DataError(f"{path} is empty: give a file with one interaction per line.")
+        raise DataError(f"{path} is empty: give a file with at least one row.")
     if any("\x00" in line for line in lines):
         raise DataError(f"{path} is not text: give a CSV or TSV file in UTF-8, or a Parquet file.")
     return lines

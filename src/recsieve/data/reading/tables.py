@@ -33,6 +33,21 @@ COMPRESSION = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What a source should be, and what helps if its text is not in UTF-8, as errors say it."""
+
+    path: str
+    not_utf8: str
+
+
+LOG = Wanted(
+    "the path of the interactions",
+    "name its encoding with --encoding (in Python encoding=), e.g. latin-1, or write it in UTF-8",
+)
+LIST = Wanted("the path of a file with a column of items", "write it in UTF-8")  # it is read without options
+
+
+@dataclass(frozen=True)
 class Table:
     """The rows of one source, before the meaning of its columns is known."""
 
@@ -43,7 +58,7 @@ class Table:
     is_clean: bool = False  # every pair is a true positive
 
 
-def open_table(source: Source, form: Format = AS_FOUND, asked: Collection[str] = ()) -> Table:
+def open_table(source: Source, form: Format = AS_FOUND, asked: Collection[str] = (), wanted: Wanted = LOG) -> Table:
     """Open a file, a folder of parts or a data frame; `asked` are the column names that the caller gave."""
     if form.query is not None and not isinstance(source, str | Path):
         raise ConfigError("a query needs a SQLite or DuckDB file, which this is not: leave it out.")
@@ -54,17 +69,17 @@ def open_table(source: Source, form: Format = AS_FOUND, asked: Collection[str] =
     if not isinstance(source, str | Path | list | tuple) and (frame := _from_any(source)) is not None:
         return Table(frame.lazy(), "the data frame")
     if isinstance(source, str | Path):
-        return _open_paths([Path(source)], str(source), form, asked)
+        return _open_paths([Path(source)], str(source), form, asked, wanted)
     if isinstance(source, list | tuple) and source and all(isinstance(path, str | Path) for path in source):
         name = str(source[0]) if len(source) == 1 else f"{source[0]} and {len(source) - 1} more"
-        return _open_paths([Path(path) for path in source], name, form, asked)
+        return _open_paths([Path(path) for path in source], name, form, asked, wanted)
     raise DataError(
         f"interactions were given as a {type(source).__name__}: give the path of a file or folder, or a data frame."
     )
 
 
 @contextmanager
-def readable(name: str) -> Iterator[None]:
+def readable(name: str, wanted: Wanted = LOG) -> Iterator[None]:
     """Turn errors of reading into one line that names the source."""
     try:
         yield
@@ -72,7 +87,7 @@ def readable(name: str) -> Iterator[None]:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         advice = "give a CSV or TSV file in UTF-8, or a Parquet file"
         if "utf" in reason.lower():
-            advice = "name its encoding, e.g. latin-1, or write it in UTF-8"
+            advice = wanted.not_utf8
         raise DataError(f"{name} cannot be read ({reason}): {advice}.") from error
 
 
@@ -88,11 +103,11 @@ def _plain_name(path: Path) -> str:
     return path.with_name(name).stem if name.endswith(COMPRESSION) else name
 
 
-def _open_paths(paths: list[Path], name: str, form: Format, asked: Collection[str]) -> Table:
-    with readable(name):
+def _open_paths(paths: list[Path], name: str, form: Format, asked: Collection[str], wanted: Wanted) -> Table:
+    with readable(name, wanted):
         for path in paths:
             if not path.exists():
-                raise DataError(f"there is no file or folder '{path}': give the path of the interactions.")
+                raise DataError(f"there is no file or folder '{path}': give {wanted.path}.")
         if len(paths) == 1 and paths[0].is_file():
             _require_memory(paths, name)
             return _open_file(paths[0], form, asked)
@@ -111,7 +126,7 @@ def _require_memory(files: list[Path], name: str) -> None:
 def _open_file(path: Path, form: Format, asked: Collection[str]) -> Table:
     name = _plain_name(path)
     if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty: give a file with one interaction per line.")
+        raise DataError(f"{path} is empty: give a file with at least one row.")
     if (kind := database_kind(path)) is not None:
         return Table(read_database(path, kind, form.query).lazy(), str(path))
     if form.query is not None:
