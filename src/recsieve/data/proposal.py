@@ -12,7 +12,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from recsieve.data.labelling import is_zero_or_one, marked
-from recsieve.data.reading.columns import guess_item, guess_time, guess_user, refuse_ragged
+from recsieve.data.reading.columns import guess_item, guess_time, guess_user, refuse_broken
 from recsieve.data.reading.delimited import comma_numbers, typed
 from recsieve.data.reading.file_format import AS_FOUND, Format
 from recsieve.data.reading.tables import Source, open_table, readable
@@ -107,7 +107,7 @@ def _sample(source: Source, form: Format, asked: list[str]) -> pl.DataFrame:
         with readable(table.name):
             rows = table.rows.head(SAMPLE).collect()
     except DataError:
-        refuse_ragged(table)
+        refuse_broken(table)
         raise
     return rows.with_columns(_as_numbers(column) for column in rows) if table.text_files else rows
 

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from recsieve.data.reading.delimited import TextFile, find_separator, looks_like_header, typed, with_decimal_points
+from recsieve.data.reading.formats import read_interactions
 from recsieve.errors import DataError
 
 
@@ -67,6 +68,25 @@ def test_a_ragged_line_is_named(tmp_path, line):
     path.write_text(f"user,item,rating\n1,2,3\n\n{line}\n")
     with pytest.raises(DataError, match=rf"line 4 of .* has {line.count(',') + 1} cells where 3 are expected"):
         TextFile.look_at(path).refuse_ragged()
+
+
+WHOLE = ["user,item,rating", 'u1,"a, ""b""",3', 'u1,"c', 'd",3', "u2,e,3"]
+
+
+@pytest.mark.parametrize("line", ['u5,"i3,4', '"u5,i3,4', 'u5,i3,"4', 'u5,i"3,4', 'u5,"i ""3,4'])
+@pytest.mark.parametrize("after", [[], WHOLE[1:], ['u6,"i4,4'], ["u6,i4,4"] * 30])
+def test_the_line_of_a_quote_that_is_not_closed_is_named(tmp_path, line, after):
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([*WHOLE, line, *after, ""]))
+    with pytest.raises(DataError, match=r"line 6 of .* has a quote that is not closed"):
+        read_interactions(path)
+
+
+def test_quotes_that_are_closed_are_not_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([*WHOLE, 'u3,"', '""', '""",3', ""]))
+    TextFile.look_at(path).refuse_open_quote()
+    assert len(read_interactions(path)) == 4
 
 
 @pytest.mark.parametrize(

@@ -296,7 +296,7 @@ BAD_TEXT = {
     "half a gzip": (gzip.compress(b"user,item\n" + b"1,2\n" * 999)[:-9], "cannot be read"),
     "a broken Parquet": (b"PAR1" + b"\x07" * 99, "cannot be read"),
     "lone carriage returns": ("user,item\r1,2\r", "end lines with a newline"),
-    "an open quote": ('user,item\n"1,2\n3,4\n', "cannot be read"),
+    "an open quote": ('user,item\n"1,2\n3,4\n', "line 2 of .* has a quote that is not closed"),
 }
 
 

@@ -194,7 +194,7 @@ def _collect(table: Table, wanted: list[pl.Expr]) -> pl.DataFrame:
             empty = pl.coalesce(pl.all()).is_null().alias(_EMPTY)
             frame = table.rows.select(*wanted, pl.last().is_null().alias(_CUT_SHORT), empty).collect()
     except DataError:
-        refuse_ragged(table)
+        refuse_broken(table)
         raise
     if frame[_EMPTY].any():
         frame = frame.filter(~pl.col(_EMPTY))
@@ -217,6 +217,14 @@ def refuse_ragged(table: Table) -> None:
     for file in table.text_files:
         with readable(table.name):
             file.refuse_ragged()
+
+
+def refuse_broken(table: Table) -> None:
+    """Raise an error that names the line of a text file for which it cannot be read, if that can be found."""
+    refuse_ragged(table)
+    for file in table.text_files:
+        with readable(table.name):
+            file.refuse_open_quote()
 
 
 def _in_final_types(

@@ -84,6 +84,30 @@ class TextFile:
                 "line the same columns, and put text that contains the separator in quotes."
             )
 
+    def refuse_open_quote(self) -> None:
+        """Raise an error that names the first line with a quote that is not closed, if there is one.
+
+        A cell may have several lines: then the next line with an odd number of quotes closes it.
+        """
+        line, cell = pl.col("line"), re.escape(self.separator)
+        rest = r'(?:[^"]|"")*'
+        odd = (
+            self._lines()
+            .filter(line.str.count_matches('"', literal=True) % 2 == 1)
+            .select(
+                "number",
+                opens=line.str.contains(f'(?:^|{cell})"{rest}$'),
+                closes=line.str.contains(rf'^{rest}"\s*(?:{cell}|$)'),
+            )
+            .collect()
+        )
+        rows = odd.iter_rows()
+        for number, opens, _ in rows:
+            if not (opens and next(rows, (0, False, False))[2]):
+                raise DataError(
+                    f"line {number:,} of {self.path} has a quote that is not closed: close it, or leave it out."
+                )
+
     def _lines(self) -> pl.LazyFrame:
         lines = pl.scan_lines(
             _readable(self.path, self.content), glob=False, row_index_name="number", row_index_offset=1
