@@ -473,6 +473,18 @@ def test_further_options_reach_strategy_and_objective():
         assert make(temperature=0.2).objective.temperature == 0.2
 
 
+def test_a_printed_loss_shows_its_options():
+    assert repr(TruncatedBCE(0.1, 5)) == (
+        "TruncatedBCE(max_drop_rate=0.1, ramp_steps=5, fidelity='paper', exponent=1.0)"
+    )
+    assert repr(ReweightedSoftmax(0.3, 0.2)) == "ReweightedSoftmax(beta=0.3, fidelity='paper', temperature=0.2)"
+    assert repr(TruncatedSoftmax(temperature=0.2)).endswith("fidelity='paper', exponent=1.0, temperature=0.2)")
+    assert repr(ReweightedHinge(beta=0.3)) == "ReweightedHinge(beta=0.3, fidelity='paper')"
+    assert repr(DenoisedLoss(Reweighted(0.3), BPR())) == (
+        "DenoisedLoss(denoiser=Reweighted(beta=0.3, fidelity='paper'), objective=BPR())"
+    )
+
+
 def test_each_loss_has_the_objective_of_its_name():
     names = ["BCE", "Square", "Hinge", "BPR", "Softmax"]
     for losses in (TRUNCATED, REWEIGHTED):

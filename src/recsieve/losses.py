@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import torch
@@ -62,6 +62,9 @@ class DenoisedLoss(nn.Module):
         super().__init__()
         self.denoiser, self.objective, self.step, self.group = denoiser, objective or BCE(), 0, group
         self.memory: EpochMemory | None = None  # of the epoch under way, where the strategy has use for it
+
+    def extra_repr(self) -> str:
+        return f"denoiser={self.denoiser!r}, objective={self.objective!r}"
 
     def forward(
         self,
@@ -195,7 +198,15 @@ def gather_batch(
     return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
 
 
-class TruncatedLoss(DenoisedLoss):
+class DropInLoss(DenoisedLoss):
+    """The base of losses that make their strategy and objective from options, which `print` shows."""
+
+    def extra_repr(self) -> str:
+        parts: tuple[Any, ...] = (self.denoiser, self.objective)
+        return ", ".join(f"{option.name}={getattr(part, option.name)!r}" for part in parts for option in fields(part))
+
+
+class TruncatedLoss(DropInLoss):
     """The base of losses that drop the positives with the largest losses of each batch, at a growing rate."""
 
     kind: ClassVar[type[Objective]]
@@ -210,7 +221,7 @@ class TruncatedLoss(DenoisedLoss):
         super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity, exponent), self.kind())
 
 
-class ReweightedLoss(DenoisedLoss):
+class ReweightedLoss(DropInLoss):
     """The base of losses in which an interaction with a large loss counts less."""
 
     kind: ClassVar[type[Objective]]
@@ -267,7 +278,7 @@ class ReweightedBPR(ReweightedLoss):
     kind = BPR
 
 
-class TruncatedSoftmax(DenoisedLoss):
+class TruncatedSoftmax(DropInLoss):
     """Sampled softmax that drops the positives with the largest losses of each batch, at a growing rate."""
 
     def __init__(
@@ -280,7 +291,7 @@ class TruncatedSoftmax(DenoisedLoss):
         super().__init__(Truncated(max_drop_rate, ramp_steps, fidelity), Softmax(temperature))
 
 
-class ReweightedSoftmax(DenoisedLoss):
+class ReweightedSoftmax(DropInLoss):
     """Sampled softmax in which a positive with a large loss counts less."""
 
     def __init__(
