@@ -196,6 +196,24 @@ def test_labels_of_any_type_mean_the_same(make, kind):
     assert torch.equal(found, make()(scores, labels))
 
 
+POINTWISE = [TruncatedBCE, TruncatedSquare, TruncatedHinge, ReweightedBCE, ReweightedSquare, ReweightedHinge]
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 5.0, float("nan")])
+@pytest.mark.parametrize("make", [*POINTWISE, lambda: DenoisedLoss(KeepAll())])
+def test_labels_that_are_not_from_0_to_1_are_refused(make, wrong):
+    scores, labels = batch()
+    with pytest.raises(ConfigError, match=r"labels are from .* give numbers from 0 to 1"):
+        make()(scores, labels.index_fill(0, torch.tensor([7]), wrong))
+
+
+@pytest.mark.parametrize("make", POINTWISE)
+def test_soft_labels_and_an_empty_batch_have_a_loss(make):
+    scores, labels = batch()
+    assert make()(scores, 0.1 + 0.8 * labels).isfinite()
+    assert make()(scores[:0], labels[:0]).item() == 0
+
+
 @pytest.mark.parametrize("make", [TruncatedBPR, ReweightedSoftmax])
 def test_positive_and_negative_scores_may_have_any_number_of_negatives(make):
     loss = make()

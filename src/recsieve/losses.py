@@ -21,6 +21,8 @@ from recsieve.errors import ConfigError
 from recsieve.fidelity import Fidelity
 from recsieve.objectives import BCE, BPR, Hinge, Losses, Objective, Softmax, Square
 
+_ROUNDING = 1e-3  # of soft labels, which may come from half precision
+
 
 @dataclass(frozen=True)
 class WeighedLosses:
@@ -96,6 +98,8 @@ class DenoisedLoss(nn.Module):
                 "label: give two tensors of one shape."
             )
         labels = labels.reshape(-1).float()
+        if type(self.objective) in (BCE, Square, Hinge):
+            _refuse_foreign_labels(labels)
         return self.objective(scores.reshape(-1), labels), labels
 
     def _pairwise(self, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
@@ -196,6 +200,19 @@ def gather_batch(
     whole = [None if column is None else next(rest).to(column.dtype) for column in given]
     losses, labels, users, items, ids, weights = whole
     return LossBatch(losses, labels, batch.step, users, items, ids), weights, own  # type: ignore[arg-type]
+
+
+@torch._disable_dynamo  # whether they are refused depends on their values
+def _refuse_foreign_labels(labels: Tensor) -> None:
+    """Raise an error for labels such as −1 and 1, whose losses would be finite and wrong."""
+    if not len(labels):
+        return
+    lowest, highest = torch.stack(labels.aminmax()).tolist()
+    if not (lowest >= -_ROUNDING and highest <= 1 + _ROUNDING):
+        raise ConfigError(
+            f"labels are from {lowest:g} to {highest:g}, but 1 is a positive and 0 a negative: give numbers from 0 to "
+            "1, e.g. (labels > 0).float() for labels of -1 and 1."
+        )
 
 
 class DropInLoss(DenoisedLoss):
