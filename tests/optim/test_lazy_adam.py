@@ -247,7 +247,7 @@ def test_gradients_of_rows_may_be_given_without_sparse_tensors():
     assert_same_parameters(sparse, twin, 0)
 
 
-def test_a_table_that_is_read_whole_is_an_error():
+def test_a_table_that_is_read_whole_at_some_steps_is_an_error():
     table = nn.Embedding(5, 2, sparse=True)
     optimizer = LazyAdam(table.parameters()).watch(table)
     table(torch.tensor([1])).sum().backward()
@@ -256,6 +256,34 @@ def test_a_table_that_is_read_whole_is_an_error():
     table.weight.square().sum().backward()
     with pytest.raises(ConfigError, match="by lookups only"):
         optimizer.step()
+
+
+def test_a_dense_gradient_at_every_step_is_updated_as_by_adam():
+    sparse, dense = twins()
+    for model, optimizer in (
+        (sparse, LazyAdam(sparse.parameters(), lr=0.01).watch(sparse)),
+        (dense, torch.optim.Adam(dense.parameters(), lr=0.01)),
+    ):
+        for users, items, _ in batches(5):
+            optimizer.zero_grad()
+            (model(users, items).sum() + model.item.weight.square().sum()).backward()
+            optimizer.step()
+    assert not sparse.item.weight.grad.is_sparse
+    torch.testing.assert_close(sparse.item.weight, dense.item.weight)
+
+
+def test_torch_clips_dense_gradients_only_as_the_page_says():
+    model, _ = twins()
+    users, items, _ = next(batches(1))
+    model(users, items).sum().backward()
+    clip = nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_
+    page = (Path(__file__).parents[2] / "docs" / "lazy-adam.md").read_text(encoding="utf-8")
+    for one in clip:
+        assert f"`{one.__name__}`" in page
+        with pytest.raises(NotImplementedError, match="SparseCPU"):
+            one(model.parameters(), 1.0)
+    nn.utils.clip_grad_norm_(model.output.parameters(), 1e-3)
+    assert model.output.weight.grad.norm() <= 1e-3
 
 
 def test_a_closure_is_evaluated_and_its_loss_given_back():
