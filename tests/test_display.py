@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 import recsieve
-from recsieve.display import Displayed, Shown
+from recsieve.display import Displayed, Shown, counted_of
 
 
 class Sample(Displayed):
@@ -24,6 +24,12 @@ def test_ids_are_escaped_in_html():
 
 def test_a_result_is_short_text_where_there_is_no_notebook():
     assert repr(Sample()) == "<b>[red]a title\nid        score\n<script>  0.2500\n[bold]x   –"
+
+
+def test_some_of_several_are_counted_as_english_does():
+    assert counted_of(1, 1, "user") == "1 of 1 user is"
+    assert counted_of(1, 3, "user") == "1 of 3 users is"
+    assert counted_of(2, 3000, "user") == "2 of 3,000 users are"
 
 
 def test_ids_are_no_markup_for_rich():

@@ -60,6 +60,11 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     return ", ".join([*names[:most], *more])
 
 
+def counted_of(n: int, of: int, noun: str) -> str:
+    """ "1 of 1 user is", "1 of 3 users is", "2 of 3 users are"."""
+    return f"{n:,} of {counted(of, noun)} {'is' if n == 1 else 'are'}"
+
+
 def metric_rows(metrics: Mapping[str, float | None]) -> tuple[list[str], list[list[Any]]]:
     """A header and rows, with metrics by list length, from names such as "recall@20"."""
     names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))

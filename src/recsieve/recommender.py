@@ -23,7 +23,7 @@ from recsieve.data.reading.formats import read_interactions
 from recsieve.data.reading.tables import Source
 from recsieve.data.splitting import Split, split_interactions
 from recsieve.denoisers import Denoiser
-from recsieve.display import Displayed, Shown
+from recsieve.display import Displayed, Shown, counted_of
 from recsieve.errors import ConfigError, DataError, RunError
 from recsieve.evaluation import Evaluation, evaluate
 from recsieve.fidelity import Fidelity
@@ -433,6 +433,6 @@ def _refuse_unknown(asked: Sequence[str], ranker: Ranker) -> None:
     missing = [user for user, code in zip(asked, ranker.users.codes(asked), strict=True) if code < 0]
     if missing:
         raise DataError(
-            f"{len(missing)} of {len(asked)} users are not in the training data ({some_of(missing)}): leave them out, "
-            "or ask for popular items with unknown='popular' (--unknown popular)."
+            f"{counted_of(len(missing), len(asked), 'user')} not in the training data ({some_of(missing)}): leave them "
+            "out, or ask for popular items with unknown='popular' (--unknown popular)."
         )

@@ -100,8 +100,18 @@ def test_fewer_than_k_is_said_and_unknown_ids_in_lists_are_told(ease, caplog):
     with caplog.at_level(logging.WARNING):
         lists = ease.recommend(["u1"], k=5, allow=["nowhere"])
     assert lists.is_empty()
-    assert "1 of 1 lists are shorter than 5" in caplog.text
+    assert "1 of 1 list is shorter than 5" in caplog.text
     assert "left out of the lists to allow or deny: 1 item not in the data ('nowhere')" in caplog.text
+
+
+def test_one_is_counted_in_the_singular(ease, recsieve, run, tmp_path):
+    for ask in (ease.recommend, ease.similar_users):
+        with pytest.raises(DataError, match=r"^1 of 1 user is not in the"):
+            ask(["nobody"])
+        with pytest.raises(DataError, match=r"^1 of 2 users is not in the"):
+            ask(["u1", "nobody"])
+    out = tmp_path / "lists.csv"
+    assert recsieve("recommend", run, "--user", "u1", "--k", 1, "--out", out).out == f"1 row for 1 user: {out}\n"
 
 
 def test_rare_items_are_left_out_if_asked_for(ease, split):
@@ -188,7 +198,7 @@ def test_items_alike_are_others_and_the_most_alike_come_first(ease, split):
     assert alike.filter(pl.col("item") == pl.col("similar")).is_empty()
     for _, rows in alike.group_by("item"):
         assert rows["score"].is_sorted(descending=True)
-    with pytest.raises(DataError, match=r"1 of 1 items are not in the data \('nowhere'\)"):
+    with pytest.raises(DataError, match=r"1 of 1 item is not in the data \('nowhere'\)"):
         ease.similar_items("nowhere")
 
 

@@ -102,7 +102,7 @@ def test_a_category_can_be_limited(service, recommenders):
     _, found, _ = service.ask("POST", "/recommend", asked)
     expected = recommenders[0].recommend(["u1", "u2"], k=4, categories=categories, per_category=1)
     assert {e["user"]: [item["item"] for item in e["items"]] for e in found["lists"]} == lists_in(expected)
-    assert found["notes"] == ["2 of 2 lists are shorter than 4: there are not enough items for them."]
+    assert found["notes"] == ["2 of 2 lists are shorter than 4: there are not enough items."]
     status, found, _ = service.ask("POST", "/recommend", {"users": ["u1"], "per_category": 1})
     assert (status, "give both" in found["error"]) == (400, True)
 
@@ -121,7 +121,7 @@ def test_items_alike_and_reasons_have_requests_of_their_own(service, recommender
     _, found, _ = service.ask("POST", "/explain", {"user": "u5", "items": ["i3", "i4"]})
     assert [item["item"] for item in found["items"]] == ["i3", "i4"]
     status, found, _ = service.ask("POST", "/explain", {"profile": ["i1"], "items": ["nowhere"]})
-    assert (status, found["error"]) == (400, "1 of 1 items are not in the data ('nowhere'): leave them out.")
+    assert (status, found["error"]) == (400, "1 of 1 item is not in the data ('nowhere'): leave them out.")
 
 
 def test_what_is_wrong_is_one_line_of_json(service):

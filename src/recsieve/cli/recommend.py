@@ -67,6 +67,7 @@ def recommend(
         return _write_folder(run, k, out, given)
     import polars as pl
 
+    from recsieve.display import counted
     from recsieve.recommendations.frame import in_words
     from recsieve.recommender import Recommender
     from recsieve.reporting.tables import rows_table, show
@@ -81,7 +82,7 @@ def recommend(
         lists = lists.with_columns(reasons=words)
     if out is not None:
         write_frame(lists, out, escape_formulas=escape_formulas)
-        typer.echo(f"{lists.height:,} rows for {lists['user'].n_unique():,} users: {out}")
+        typer.echo(f"{counted(lists.height, 'row')} for {counted(lists['user'].n_unique(), 'user')}: {out}")
         if escape_formulas and out.suffix == ".csv":
             typer.echo("text that a spreadsheet would run as a formula starts with an apostrophe.")
     elif as_json:
@@ -101,6 +102,7 @@ def _write_folder(run: Path, k: int, out: Path, filters: tuple[Any, ...]) -> Non
     """Write the lists of all users, each rank of a group its share."""
     from recsieve.cli.progress import show_progress
     from recsieve.communicator import join
+    from recsieve.display import counted
     from recsieve.progress import unheard
     from recsieve.recommendations.filters import Filters
     from recsieve.serving.list_folder import write_lists
@@ -111,4 +113,4 @@ def _write_folder(run: Path, k: int, out: Path, filters: tuple[Any, ...]) -> Non
     ):
         lists = write_lists(run, out, k, filters=Filters(*filters), group=group, progress=progress)
     if group.is_first:
-        typer.echo(f"lists of {lists.users:,} users, Parquet parts: {lists.n_parts:,}, in {out}")
+        typer.echo(f"lists of {counted(lists.users, 'user')}, Parquet parts: {lists.n_parts:,}, in {out}")

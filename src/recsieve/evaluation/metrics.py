@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recsieve.communicator import SINGLE_PROCESS, Communicator
 from recsieve.data.codes import blocks
 from recsieve.data.interactions import CSR
-from recsieve.display import Displayed, Shown, metric_rows
+from recsieve.display import Displayed, Shown, counted, metric_rows
 from recsieve.errors import ConfigError
 from recsieve.evaluation.ranking import rank_items
 from recsieve.models.scorer import Scorer
@@ -31,7 +31,7 @@ class Evaluation(Displayed):
 
     def shown(self) -> Shown:
         """The means, with metrics by list length."""
-        return Shown(f"{len(self.users):,} users", *metric_rows(self.overall))
+        return Shown(counted(len(self.users), "user"), *metric_rows(self.overall))
 
     def frame(self, user_ids: pl.Series) -> pl.DataFrame:
         """A row for each user, with the user's own id."""

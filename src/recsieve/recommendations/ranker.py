@@ -16,7 +16,7 @@ from torch import Tensor
 
 from recsieve.data.interactions import CSR, Interactions
 from recsieve.data.reading.id_index import IdIndex
-from recsieve.display import counted
+from recsieve.display import counted, counted_of
 from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation.ranking import rank_items, rank_scores
 from recsieve.models.popularity import PopularityScorer
@@ -102,7 +102,7 @@ class Ranker:
         """The users most similar to each of some."""
         codes = self.users.codes(users)
         if missing := [user for user, code in zip(users, codes, strict=True) if code < 0]:
-            raise DataError(f"{len(missing)} of {len(codes)} users are not in the data ({some_of(missing)}).")
+            raise DataError(f"{counted_of(len(missing), len(codes), 'user')} not in the data ({some_of(missing)}).")
         return _alike(list(users), codes, self.scorer.similar_users(torch.from_numpy(codes.astype(np.int64))), k)
 
     def explain(
@@ -123,7 +123,7 @@ class Ranker:
         codes = self.items.codes(items)
         missing = [item for item, code in zip(items, codes, strict=True) if code < 0]
         if missing:
-            told = f"{len(missing)} of {len(codes)} items are not in the data ({some_of(missing)})"
+            told = f"{counted_of(len(missing), len(codes), 'item')} not in the data ({some_of(missing)})"
             raise DataError(f"{told}: leave them out.")
         return codes
 
@@ -212,8 +212,4 @@ def _unknown_items(unknown: Mapping[str, None], where: str) -> list[str]:
 
 def _short(items: NDArray[np.int32], k: int) -> list[str]:
     short = int((items[:, -1] < 0).sum()) if items.shape[1] == k else len(items)
-    return (
-        [f"{short:,} of {len(items):,} lists are shorter than {k}: there are not enough items for them."]
-        if short
-        else []
-    )
+    return [f"{counted_of(short, len(items), 'list')} shorter than {k}: there are not enough items."] if short else []

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from recsieve.display import metric_rows
+from recsieve.display import counted, metric_rows
 from recsieve.reporting.charts import fluid, loss_lines
 from recsieve.reporting.choice import HEADER, choice_lines, choice_rows, choice_terms, plain_command
 from recsieve.reporting.page import Section, source_name, write_page
@@ -93,7 +93,7 @@ def _facts(results: Mapping[str, Any], settings: Mapping[str, Any], data: Mappin
 
 
 def _tested(results: Mapping[str, Any]) -> str:
-    return f"Full ranking for {results['test_users']:,} users, over all items they had not interacted with."
+    return f"Full ranking for {counted(results['test_users'], 'user')}, over all items they had not interacted with."
 
 
 def _choice(choice: Mapping[str, Any] | None) -> list[Section]:
