@@ -15,6 +15,7 @@ from recsieve.data.interactions import CSR
 from recsieve.errors import ConfigError, DataError
 from recsieve.evaluation.ranking import Mask, rank_items
 from recsieve.models.popularity import PopularityScorer
+from recsieve.recommendations.frame import in_words
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +192,11 @@ def test_reasons_of_ease_sum_to_the_score(ease, split):
         assert adds == sorted(adds, reverse=True)
         assert {reason["item"] for reason in row["reasons"]} <= set(profile_of(split, 5))
     assert max(len(reasons) for reasons in ease.recommend(["u5"], k=5, explain=3)["reasons"].to_list()) <= 3
+
+
+def test_reasons_in_words_have_three_digits_each():
+    reasons = [{"item": name, "adds": adds} for name, adds in (("a", 123.4), ("b", 1.5), ("c", 0.042), ("d", -0.03681))]
+    assert in_words(reasons) == "a (+123), b (+1.50), c (+0.0420), d (-0.0368)"
 
 
 def test_items_alike_are_others_and_the_most_alike_come_first(ease, split):

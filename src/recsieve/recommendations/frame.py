@@ -62,5 +62,5 @@ def _names(lists: Ranked, user_ids: pl.Series) -> pl.Series:
 
 
 def in_words(reasons: list[dict[str, Any]]) -> str:
-    """Reasons as text, the most important first."""
-    return ", ".join(f"{reason['item']} ({reason['adds']:+.3g})" for reason in reasons)
+    """Reasons as text, the most important first, all with three digits."""
+    return ", ".join(f"{reason['item']} ({format(reason['adds'], '+#.3g').rstrip('.')})" for reason in reasons)

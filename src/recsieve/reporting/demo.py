@@ -17,10 +17,11 @@ METRICS = {
     "recall@20": "Recall@20",
     "ndcg@20": "NDCG@20",
     "ndcg@50": "NDCG@50",
-    "false_positives_recommended@20": "noise @20",
+    "false_positives_recommended@20": "false positives recommended @20",
 }
 NOISE = (
-    "Noise @20 is the share of a user's held-out regretted items that are recommended in the top 20; lower is better."
+    "False positives recommended @20 is the share of a user's held-out regretted items that are in the top 20; lower "
+    "is better."
 )
 
 
