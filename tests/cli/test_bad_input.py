@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 from safetensors.torch import load_file, save_file
 
+from recsieve import cli
+from recsieve.errors import Interrupted
 from recsieve.storage.run_folder import RunFolder
 
 
@@ -355,6 +357,25 @@ def test_a_folder_in_a_file_is_refused_with_advice(recsieve, log, columns, run_f
     assert refused(answer, f"{inside} is in no folder, because a part of this path is a file", "--out")
     answer = recsieve("recommend", run_folder, "--out", log / "lists.csv")
     assert refused(answer, f"{log} is a file, but a folder is needed there", "--out")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("describe", "stopped; all files are intact.\n"),
+        ("simulate", "stopped; all files are intact.\n"),
+        ("compare", "stopped; all files are intact: run the same command again to continue.\n"),
+        ("train", "stopped; all files are intact: run the same command again with --resume to continue.\n"),
+        ("recommend", "lists that were written to a folder are kept: run the same command again to continue.\n"),
+    ],
+)
+def test_after_a_stop_only_a_command_that_can_continue_says_so(recsieve, monkeypatch, command, words):
+    def stopped():
+        raise Interrupted
+
+    monkeypatch.setattr(cli, "app", stopped)
+    answer = recsieve(command)
+    assert (answer.code, answer.err.endswith(words)) == (130, True)
 
 
 def test_a_full_disk_is_one_line_and_the_last_checkpoint_is_whole(recsieve, log, columns, tmp_path, monkeypatch):

@@ -71,6 +71,8 @@ app.add_typer(convert, name="convert")
 for plugin in entry_points(group="recsieve.commands"):  # as `paper`, where research/ is installed beside
     app.add_typer(plugin.load(), name=plugin.name)
 
+_BEGIN_ANEW = ("convert", "describe", "evaluate", "export", "refresh", "serve", "similar", "simulate")
+
 
 def main() -> None:
     """Run a command; an error that the user can fix is one line and exit code 2."""
@@ -94,7 +96,7 @@ def main() -> None:
             "error: there is not enough memory: use fewer factors, a smaller batch_size, or fewer items with k_core.", 2
         )
     except Interrupted:
-        _end("stopped; all files are intact: run the same command again to continue (`train` with --resume).", code=130)
+        _end(f"stopped; all files are intact{_how_to_continue(*sys.argv[1:2])}.", code=130)
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
@@ -119,6 +121,15 @@ class _OneLine(logging.Formatter):
 def _printable(text: str) -> str:
     """Text in which line breaks and what would command a terminal are written out."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _how_to_continue(command: str = "") -> str:
+    """What to do after a stop, for a command that does not begin anew."""
+    if command in _BEGIN_ANEW:
+        return ""
+    if command == "recommend":
+        return "; lists that were written to a folder are kept: run the same command again to continue"
+    return f": run the same command again {'with --resume ' * (command == 'train')}to continue"
 
 
 def _stop(*_: object) -> None:
