@@ -167,7 +167,8 @@ def judged_cells(judged: Row | None) -> list[str]:
     verdict = judged["verdict"]
     if verdict == "no difference found":
         verdict += f" (detectable from {100 * judged['smallest_detectable']:.1f} %)"
-    return [percent(judged["relative"]), interval, f"{judged['adjusted_p']:.3f}", verdict]
+    p_value = judged["adjusted_p"]
+    return [percent(judged["relative"]), interval, "< 0.001" if p_value < 0.001 else f"{p_value:.3f}", verdict]
 
 
 def _popularity_table(results: Results) -> str:
