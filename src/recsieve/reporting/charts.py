@@ -63,8 +63,9 @@ def write_chart(
     chart: alt.TopLevelMixin, path: Path, *, formats: Sequence[Literal["png", "svg"]] = ("png", "svg")
 ) -> None:
     """Write a chart as `path` with the extension of each format."""
-    # An SVG is shown in the reader's font: where that is wider than the one measured here, labels need room to titles.
-    chart = chart.configure_axis(titlePadding=12)
+    # An SVG is shown in the reader's font: where that is wider than the one measured here, labels need room to titles
+    # and to the edge.
+    chart = chart.configure_axis(titlePadding=12).properties(padding={"left": 24, "top": 5, "right": 5, "bottom": 5})
     for format in formats:
         with replacing(path.with_suffix(f".{format}")) as temporary:
             chart.save(str(temporary), format=format, scale_factor=2)
