@@ -68,8 +68,7 @@ For two hosts the calculation can be held against what was measured, with 50 µs
 
 {held}
 
-Messages of iALS are large and go through gloo, which does not fill a limited connection: there the calculation is too
-optimistic.
+For iALS the calculation is too optimistic, and its times in networks vary most from run to run.
 
 So between hosts, bytes are the limit. By this calculation, hosts with a core each are faster than one core
 
